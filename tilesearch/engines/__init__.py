@@ -1,0 +1,1 @@
+"""Engines: readers of the same rules that list, optimise or refute."""

@@ -1,0 +1,1 @@
+"""The expression tree, the rules and the metrics that are written in it."""

@@ -1,0 +1,128 @@
+"""Trees on numpy columns: every candidate at once, in exact integers.
+
+A node whose bounds pass int64 is evaluated on Python integers (object columns): slower, never wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilesearch.rules.evaluate import Domains, bounds
+from tilesearch.rules.expr import Const, Expr, Member, Table, Var, walk
+
+Column = NDArray[Any]
+
+_INT64_SAFE = 2**62
+
+
+class ColumnEvaluator:
+    """Evaluates trees over columns of decision variables.
+
+    `columns` maps a variable to an integer array; the arrays must broadcast against each other, so a column
+    of shape (n, 1) beside one of shape (m,) evaluates each sub-expression only over the variables that it
+    reads. Results are memoised for as long as the evaluator lives.
+    """
+
+    def __init__(self, columns: Mapping[str, Column], domains: Domains) -> None:
+        self.columns = columns
+        self.domains = domains
+        self._bounds: dict[int, tuple[int, int]] = {}
+        self._values: dict[int, Column] = {}
+        self._keep: list[Expr] = []  # memo keys are identities: hold the trees
+
+    def __call__(self, expr: Expr) -> Column:
+        """The value of `expr` for each row: int64, object (exact Python integers) or bool."""
+        self._keep.append(expr)
+        bounds(expr, self.domains, self._bounds)
+        for node in walk(expr):
+            if id(node) not in self._values:
+                self._values[id(node)] = self._evaluate(node)
+        return self._values[id(expr)]
+
+    def _evaluate(self, node: Expr) -> Column:
+        if isinstance(node, Const):
+            return _constant(node.value)
+        if isinstance(node, Var):
+            return self.columns[node.name]
+        arguments = [self._values[id(a)] for a in node.args]
+        if node.op in _ARITHMETIC:
+            return self._arithmetic(node, arguments)
+        if node.op in _COMPARE:
+            return np.asarray(_COMPARE[node.op](arguments[0], arguments[1]), dtype=bool)
+        if node.op in ("and", "or"):
+            return _chain(node.op, arguments)
+        if node.op == "not":
+            return np.logical_not(arguments[0])
+        if node.op == "select":
+            return np.where(arguments[0], arguments[1], arguments[2])
+        if isinstance(node, Member):
+            return np.isin(arguments[0], np.array(node.values))
+        if isinstance(node, Table):
+            return _mapped(node, arguments[0])
+        return arguments[0]  # named
+
+    def _arithmetic(self, node: Expr, arguments: Sequence[Column]) -> Column:
+        a, b = arguments
+        if node.op in ("floordiv", "ceildiv", "mod"):
+            low, high = self._bounds[id(node.args[1])]
+            if low <= 0 <= high:  # undefined rows are refused or masked by the tree itself
+                b = np.where(b == 0, 1, b)
+        low, high = self._bounds[id(node)]
+        fits = low > -_INT64_SAFE and high < _INT64_SAFE
+        if not fits:
+            a, b = a.astype(object), b.astype(object)
+        result: Column = _ARITHMETIC[node.op](a, b)
+        if fits and result.dtype == object:
+            result = result.astype(np.int64)
+        return result
+
+
+_ARITHMETIC: dict[str, Any] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "floordiv": np.floor_divide,
+    "ceildiv": lambda a, b: -(-a // b),
+    "mod": np.remainder,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+_COMPARE: dict[str, Any] = {
+    "le": np.less_equal,
+    "lt": np.less,
+    "ge": np.greater_equal,
+    "gt": np.greater,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
+
+def _constant(value: int) -> Column:
+    return np.array(value, dtype=np.int64 if abs(value) < _INT64_SAFE else object)
+
+
+def _chain(op: str, arguments: Sequence[Column]) -> Column:
+    if not arguments:
+        return np.array(op == "and")
+    combine = np.logical_and if op == "and" else np.logical_or
+    result = arguments[0]
+    for argument in arguments[1:]:
+        result = combine(result, argument)
+    return result
+
+
+def _mapped(node: Table, column: Column) -> Column:
+    keys, places = np.unique(column, return_inverse=True)
+    images = [node.function(int(key)) for key in keys]
+    wide = any(abs(v) >= _INT64_SAFE for v in images)
+    values: Column = np.array(images, dtype=object if wide else np.int64)
+    return values[places].reshape(column.shape)
+
+
+def value_columns(variables: Sequence[str], tiles: Sequence[Mapping[str, int]]) -> dict[str, Column]:
+    """One int64 column a variable from a list of tiles."""
+    return {name: np.array([tile[name] for tile in tiles], dtype=np.int64) for name in variables}

@@ -1,0 +1,152 @@
+"""A model: what a kernel language makes of one operator on one device, ready for any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tilesearch.rules.expr import Const, Expr, Named, Var, all_of, implies
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A named constraint: ``value relation limit``, judged where `when` holds.
+
+    `hard` says that a broken rule means the kernel does not build, does not launch or gives wrong results;
+    a soft one runs badly. `limit` is None with a reason in `unknown` when the device file does not know it.
+    """
+
+    id: str
+    sentence: str
+    value: Expr
+    limit: Expr | None
+    relation: str = "le"
+    unit: str = ""
+    hard: bool = True
+    source: str = ""
+    when: Expr | None = None
+    unknown: str = ""
+    has_slack: bool = False
+    note: str = ""
+
+    @property
+    def test(self) -> Expr:
+        """The relation itself, without `when`. The limit must be known."""
+        if self.limit is None:
+            raise ValueError(f"{self.id}: the limit is unknown: {self.unknown}")
+        return Expr(self.relation, (self.value, self.limit))
+
+    @property
+    def holds(self) -> Expr:
+        """The Boolean tree that an engine enforces."""
+        cached: Expr | None = self.__dict__.get("_holds")
+        if cached is None:
+            test = self.test if self.value.is_bool is False else self.value
+            cached = test if self.when is None else implies(self.when, test)
+            self.__dict__["_holds"] = cached  # one tree object a rule, so that memo tables hit
+        return cached
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named quantity of a tile. `expr` is None with a `reason` where no model covers it."""
+
+    name: str
+    expr: Expr | None
+    unit: str = ""
+    meaning: str = ""
+    source: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A decision variable: its domain (ascending, without repeats) and the value it takes when not given.
+
+    `universe` holds every value the kernel language accepts; it is what the variable may take when its
+    domain is dropped as a rule in an explanation.
+    """
+
+    name: str
+    domain: tuple[int, ...]
+    default: int = 1
+    universe: tuple[int, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def expr(self) -> Var:
+        """A node that reads the variable."""
+        return Var(self.name)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Variables, metrics and rules of one problem.
+
+    `keys` are the integer rankings (smaller is better); `fractions` are exact fractions for tie-breaking
+    as (numerator, denominator) trees, larger first; `constants` are what users' rules may name.
+    """
+
+    variables: tuple[Variable, ...]
+    metrics: Mapping[str, Metric]
+    rules: tuple[Rule, ...]
+    keys: Mapping[str, Expr]
+    constants: Mapping[str, int] = field(default_factory=dict)
+    fractions: Mapping[str, tuple[Expr, Expr]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def domains(self) -> dict[str, tuple[int, ...]]:
+        """Domain of each variable, by name, in the order of the tile variables."""
+        return {v.name: v.domain for v in self.variables}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables, in order."""
+        return tuple(v.name for v in self.variables)
+
+    @property
+    def hard(self) -> tuple[Rule, ...]:
+        """Hard rules whose limit is known, in rule order."""
+        return tuple(r for r in self.rules if r.hard and r.limit is not None)
+
+    @property
+    def soft(self) -> tuple[Rule, ...]:
+        """Soft rules whose limit is known."""
+        return tuple(r for r in self.rules if not r.hard and r.limit is not None)
+
+    @property
+    def undecided(self) -> tuple[Rule, ...]:
+        """Hard rules whose limit is not known: a tile they apply to is `unknown`."""
+        return tuple(r for r in self.rules if r.hard and r.limit is None)
+
+    def metric(self, name: str) -> Expr:
+        """The tree of a metric that is known to exist."""
+        expr = self.metrics[name].expr
+        if expr is None:
+            raise KeyError(f"{name}: {self.metrics[name].reason}")
+        return expr
+
+    def with_domains(self, domains: Mapping[str, tuple[int, ...]]) -> Model:
+        """The same model over other domains."""
+        changed = tuple(replace(v, domain=domains.get(v.name, v.domain)) for v in self.variables)
+        return replace(self, variables=changed)
+
+    def with_rules(self, rules: tuple[Rule, ...]) -> Model:
+        """The same model with other rules."""
+        return replace(self, rules=rules)
+
+
+def named(name: str, body: Expr, unit: str = "") -> Named:
+    """A metric's tree: a named node that formulas print by name."""
+    return Named(name, body, unit)
+
+
+def constant(name: str, value: int) -> Const:
+    """A named constant of the operator or the device."""
+    return Const(value, name)
+
+
+def conjunction(rules: tuple[Rule, ...]) -> Expr:
+    """All of `rules` at once."""
+    return all_of(*(rule.holds for rule in rules))
