@@ -60,7 +60,7 @@ class ColumnEvaluator:
         if node.op == "select":
             return np.where(arguments[0], arguments[1], arguments[2])
         if isinstance(node, Member):
-            return np.isin(arguments[0], np.array(node.values))
+            return _contained(node.values, arguments[0])
         if isinstance(node, Table):
             return _mapped(node, arguments[0])
         return arguments[0]  # named
@@ -69,15 +69,16 @@ class ColumnEvaluator:
         a, b = arguments
         if node.op in ("floordiv", "ceildiv", "mod"):
             low, high = self._bounds[id(node.args[1])]
-            if low <= 0 <= high:  # undefined rows are refused or masked by the tree itself
-                b = np.where(b == 0, 1, b)
+            if low == high == 0:  # only in a branch that no row takes
+                return np.zeros_like(b)
+            if low <= 0 <= high:  # undefined rows are refused or masked by the tree itself;
+                b = np.where(b == 0, high or low, b)  # what stands there stays within the node's bounds
         low, high = self._bounds[id(node)]
         fits = low > -_INT64_SAFE and high < _INT64_SAFE
         if not fits:
             a, b = a.astype(object), b.astype(object)
-        result: Column = _ARITHMETIC[node.op](a, b)
-        if fits and result.dtype == object:
-            result = result.astype(np.int64)
+        # Without axes, numpy gives a bare Python int for objects and would pick uint64 for some of them.
+        result: Column = np.asarray(_ARITHMETIC[node.op](a, b), dtype=np.int64 if fits else object)
         return result
 
 
@@ -113,6 +114,12 @@ def _chain(op: str, arguments: Sequence[Column]) -> Column:
     for argument in arguments[1:]:
         result = combine(result, argument)
     return result
+
+
+def _contained(values: Sequence[int], column: Column) -> Column:
+    wide = any(abs(v) >= _INT64_SAFE for v in values)  # numpy would round such a list to floats
+    found: Column = np.isin(column, np.array(values, dtype=object if wide else np.int64))
+    return found
 
 
 def _mapped(node: Table, column: Column) -> Column:
