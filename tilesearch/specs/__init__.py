@@ -1,0 +1,1 @@
+"""What users write: data types, devices, operators, kernels and problems."""
