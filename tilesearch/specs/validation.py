@@ -1,0 +1,201 @@
+"""Reading TOML and checking it against a model, with every fault reported at once and in the user's words.
+
+`load_toml` and `validate` are used for device files and problem files alike. Neither lets a traceback of the
+TOML reader or of pydantic through: what is wrong comes out as one `InputError` of `Issue`s.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from tilesearch.errors import InputError, Issue, suggest
+from tilesearch.specs._schema import Place, resolve
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def load_toml(path: str | Path) -> dict[str, Any]:
+    """Read a TOML file. Raises `InputError` for a file that is missing, unreadable, not text or not TOML."""
+    path = Path(path)
+    source = str(path)
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise InputError(Issue("no such file", source=source)) from None
+    except IsADirectoryError:
+        raise InputError(Issue("is a directory, a TOML file is wanted", source=source)) from None
+    except UnicodeDecodeError:
+        raise InputError(Issue("is not a text file (UTF-8), a TOML file is wanted", source=source)) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(Issue(f"cannot be read: {reason}", source=source)) from None
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(Issue(f"is not valid TOML: {error}", source=source)) from None
+    except RecursionError:
+        raise InputError(Issue("is not valid TOML: nested too deeply", source=source)) from None
+
+
+def validate(model: type[M], data: Mapping[str, Any], source: str = "", prefix: str = "") -> M:
+    """Make an instance of `model` of `data`, or raise one `InputError` with every issue.
+
+    `source` is the file that the data come from and `prefix` the dotted key under which they stand there;
+    both only serve the messages.
+    """
+    issues = find_issues(model, data, source, prefix)
+    if isinstance(issues, BaseModel):
+        return issues
+    raise InputError(issues)
+
+
+def find_issues(
+    model: type[M], data: Mapping[str, Any], source: str = "", prefix: str = ""
+) -> M | list[Issue]:
+    """As `validate`, but return the issues, for callers that collect them from several places."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        return issues_of(error, model, source, prefix)
+
+
+def issues_of(
+    error: ValidationError, model: type[BaseModel], source: str = "", prefix: str = ""
+) -> list[Issue]:
+    """Translate a pydantic error on `model` into issues, in the order in which pydantic found them."""
+    merged: dict[tuple[str, object], Issue] = {}
+    for number, details in enumerate(error.errors(include_url=False)):
+        place = resolve(model, details["loc"])
+        issue = _issue(details, place, source, prefix)
+        # A value that may have several types is reported once for each; that is one fault to its author.
+        slot = (issue.where, None if place.in_union else number)
+        if slot in merged:
+            first = merged[slot]
+            issue = replace(
+                first, message=f"{first.message}; or: {issue.message}", hint=first.hint or issue.hint
+            )
+        merged[slot] = issue
+    return list(dict.fromkeys(merged.values()))
+
+
+def fault(message: str, hint: str = "", key: str = "") -> PydanticCustomError:
+    """What a validator of a model raises: a message and a hint that reach the user as they are.
+
+    `key` is a dotted key below the place where the validator stands.
+    """
+    # The text goes through the context because pydantic would take braces in it for a template.
+    return PydanticCustomError("fault", "{message}", {"message": message, "hint": hint, "key": key})
+
+
+def dotted(*parts: str | int) -> str:
+    """A dotted key as TOML writes it: a part with a dot in it is quoted, a list position is bracketed."""
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part:
+            text += ("." if text else "") + (part if _is_bare(part) else f'"{part}"')
+    return text
+
+
+def _is_bare(key: str) -> bool:
+    return key.replace("_", "").replace("-", "").isalnum() and key.isascii()
+
+
+def _issue(details: ErrorDetails, place: Place, source: str, prefix: str) -> Issue:
+    message, hint = _explain(details, place)
+    context = details.get("ctx", {})
+    below = ""
+    if details["type"] == "fault":
+        below = str(context.get("key", ""))
+    elif details["type"].startswith("union_tag"):
+        below = str(context["discriminator"]).strip("'")
+    where = ".".join(part for part in (prefix, dotted(*place.key), below) if part)
+    return Issue(message, where=where, source=source, hint=hint)
+
+
+_KINDS = {
+    "int": "an integer",
+    "float": "a number",
+    "string": "a string",
+    "bool": "true or false",
+    "list": "a list",
+    "tuple": "a list",
+    "set": "a list",
+    "dict": "a table",
+    "model": "a table",
+    "mapping": "a table",
+}
+
+_COMPARISONS = {
+    "greater_than": ("gt", "must be greater than"),
+    "greater_than_equal": ("ge", "must be at least"),
+    "less_than": ("lt", "must be less than"),
+    "less_than_equal": ("le", "must be at most"),
+    "multiple_of": ("multiple_of", "must be a multiple of"),
+}
+
+
+def _explain(details: ErrorDetails, place: Place) -> tuple[str, str]:
+    """The message and the hint for one pydantic error."""
+    kind, value, context = details["type"], details["input"], details.get("ctx", {})
+    if kind == "fault":
+        return str(context["message"]), str(context.get("hint", ""))
+    if kind == "extra_forbidden":
+        return "unknown key", suggest(str(place.key[-1]), place.siblings) if place.siblings else ""
+    if kind == "missing":
+        return "is required and absent", place.absent_hint
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _explain_tag(details, place)
+    if kind in ("literal_error", "enum"):
+        return _explain_choice(value, place, str(context.get("expected", "")))
+    if kind in _COMPARISONS:
+        name, words = _COMPARISONS[kind]
+        return f"{words} {context[name]}, got {shown(value)}", ""
+    if kind in ("value_error", "assertion_error"):
+        return str(context.get("error", details["msg"])), ""
+    for name, words in _KINDS.items():
+        if kind in (f"{name}_type", f"{name}_parsing", f"{name}_from_float", f"{name}_attributes_type"):
+            return f"{words} is wanted, got {shown(value)}", ""
+    return f"{_lower_first(details['msg'])}, got {shown(value)}", ""
+
+
+def _explain_choice(value: object, place: Place, expected: str) -> tuple[str, str]:
+    if place.choices and isinstance(value, str):
+        return f"unknown value {value!r}", suggest(value, place.choices)
+    return f"must be {expected}, got {shown(value)}", ""
+
+
+def _explain_tag(details: ErrorDetails, place: Place) -> tuple[str, str]:
+    """A discriminated union whose discriminating key is absent or names no member."""
+    context = details["ctx"]
+    tags = [tag.strip().strip("'") for tag in str(context.get("expected_tags", "")).split(",") if tag.strip()]
+    tags = tags or list(place.choices)
+    key = str(context["discriminator"]).strip("'")
+    if details["type"] == "union_tag_not_found":
+        return "is required and absent", f"allowed: {', '.join(tags)}" if tags else ""
+    tag = str(context["tag"])
+    return f"unknown {key} {tag!r}", suggest(tag, tags)
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: short, and with strings in quotes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "a table"
+    if isinstance(value, list | tuple) and len(value) > 8:
+        return f"a list of {len(value)}"
+    text = repr(list(value) if isinstance(value, tuple) else value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
