@@ -1,0 +1,31 @@
+"""Devices: limits and rates as data, with sources, and the files that hold them.
+
+>>> from tilesearch.specs.devices import load_device
+>>> load_device("H200").shared_per_block_optin.value  # doctest: +SKIP
+"""
+
+from tilesearch.specs.devices.base import Device
+from tilesearch.specs.devices.files import VENDORS, list_devices, load_device, read_device
+from tilesearch.specs.devices.nvidia import NvidiaDevice, TensorMemory, TmaLimits
+from tilesearch.specs.devices.policies import BUILT_IN_POLICIES, Effective
+from tilesearch.specs.devices.quantities import Quantities, Quantity
+from tilesearch.specs.devices.roofs import Bandwidth, Calibration, Mix, Roof
+
+__all__ = [
+    "BUILT_IN_POLICIES",
+    "VENDORS",
+    "Bandwidth",
+    "Calibration",
+    "Device",
+    "Effective",
+    "Mix",
+    "NvidiaDevice",
+    "Quantities",
+    "Quantity",
+    "Roof",
+    "TensorMemory",
+    "TmaLimits",
+    "list_devices",
+    "load_device",
+    "read_device",
+]
