@@ -1,9 +1,10 @@
 """Devices: limits and rates as data, with sources, and the files that hold them.
 
->>> from tilesearch.specs.devices import load_device
->>> load_device("H200").shared_per_block_optin.value  # doctest: +SKIP
+>>> load_device("H200").shared_per_block_optin.value
+232448
 """
 
+from tilesearch.specs.devices.amd import AmdDevice
 from tilesearch.specs.devices.base import Device
 from tilesearch.specs.devices.files import VENDORS, list_devices, load_device, read_device
 from tilesearch.specs.devices.nvidia import NvidiaDevice, TensorMemory, TmaLimits
@@ -14,6 +15,7 @@ from tilesearch.specs.devices.roofs import Bandwidth, Calibration, Mix, Roof
 __all__ = [
     "BUILT_IN_POLICIES",
     "VENDORS",
+    "AmdDevice",
     "Bandwidth",
     "Calibration",
     "Device",

@@ -52,9 +52,7 @@ class Device(Spec):
         for name, roof in self.roofs.items():
             accumulator = split_roof_name(name)[1]
             if accumulator is not None and roof.acc not in (None, accumulator):
-                raise fault(
-                    f"acc is {roof.acc!r}, but the name says {accumulator!r}", key=f'roofs."{name}".acc'
-                )
+                raise fault(f"acc is {roof.acc!r}, but the name says {accumulator!r}", key=f'roofs."{name}".acc')
         return self
 
     def supports(self, kind: str | DType) -> bool:

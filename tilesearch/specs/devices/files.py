@@ -9,12 +9,13 @@ from typing import Any
 
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.specs.data import data_dir
+from tilesearch.specs.devices.amd import AmdDevice
 from tilesearch.specs.devices.base import Device
 from tilesearch.specs.devices.nvidia import NvidiaDevice
 from tilesearch.specs.devices.quantities import UNKNOWN
 from tilesearch.specs.validation import find_issues, load_toml, shown
 
-VENDORS: dict[str, type[Device]] = {"nvidia": NvidiaDevice}
+VENDORS: dict[str, type[Device]] = {"amd": AmdDevice, "nvidia": NvidiaDevice}
 """The model of each vendor's devices."""
 
 # A file that inherits adds to these tables entry by entry; everything else it replaces whole, so that a
@@ -56,9 +57,7 @@ def read_device(path: Path) -> Device:
             hint = f"allowed: {', '.join(sorted(VENDORS))}"
             raise InputError(Issue("is required and absent", "vendor", source, hint))
         message = (
-            f"unknown vendor {vendor!r}"
-            if isinstance(vendor, str)
-            else f"a string is wanted, got {shown(vendor)}"
+            f"unknown vendor {vendor!r}" if isinstance(vendor, str) else f"a string is wanted, got {shown(vendor)}"
         )
         raise InputError(Issue(message, "vendor", source, suggest(str(vendor), sorted(VENDORS))))
     if data.get("limits_only") is True:
@@ -78,9 +77,7 @@ def _shipped() -> dict[str, Path]:
 def _alias_table() -> tuple[tuple[str, str], ...]:
     """Every alias that a shipped file lists, with the name of its device."""
     return tuple(
-        (alias, stem)
-        for stem, path in sorted(_shipped().items())
-        for alias in load_toml(path).get("aliases", [])
+        (alias, stem) for stem, path in sorted(_shipped().items()) for alias in load_toml(path).get("aliases", [])
     )
 
 
@@ -141,9 +138,7 @@ def _with_inherited(path: Path, seen: tuple[Path, ...]) -> tuple[dict[str, Any],
 def _parent_path(parent: object, child: Path) -> Path:
     source = _source(child)
     if not isinstance(parent, str):
-        raise InputError(
-            Issue(f"the name of a device file is wanted, got {shown(parent)}", "inherits", source)
-        )
+        raise InputError(Issue(f"the name of a device file is wanted, got {shown(parent)}", "inherits", source))
     if _looks_like_path(parent):
         path = child.parent / parent
         if not path.is_file():
@@ -152,9 +147,7 @@ def _parent_path(parent: object, child: Path) -> Path:
     # By alias too, but never by a name that only the child itself bears.
     stem = _find(parent)
     if stem is None:
-        raise InputError(
-            Issue(f"unknown device {parent!r}", "inherits", source, suggest(parent, list_devices()))
-        )
+        raise InputError(Issue(f"unknown device {parent!r}", "inherits", source, suggest(parent, list_devices())))
     return _shipped()[stem]
 
 

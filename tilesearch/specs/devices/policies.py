@@ -83,14 +83,10 @@ def choose(
         if theoretical is None:
             raise ValueError(f"{name}: the rate is unknown")
         source, notes = entry.theoretical.source, _joined(note, remark)
-        return Effective(
-            name, theoretical, theoretical, "datasheet", policy, "datasheet", source=source, note=notes
-        )
+        return Effective(name, theoretical, theoretical, "datasheet", policy, "datasheet", source=source, note=notes)
     value = chosen.rate(theoretical)
     if value is None:
-        raise ValueError(
-            f"{name}: calibration {chosen.id!r} is a ratio of a theoretical rate that is unknown"
-        )
+        raise ValueError(f"{name}: calibration {chosen.id!r} is a ratio of a theoretical rate that is unknown")
     return Effective(
         name=name,
         value=value,

@@ -107,9 +107,7 @@ def _not_a_number(text: str) -> Exception:
     size = _WITH_UNIT.fullmatch(text)
     if size:
         count = float(size[1].replace("_", "")) * 1024 ** " KMGT".index(size[2].upper() or " ")
-        return fault(
-            f"bytes are wanted as a plain number, got {text!r}", f"{text} with 1 KB = 1024 B is {count:.0f}"
-        )
+        return fault(f"bytes are wanted as a plain number, got {text!r}", f"{text} with 1 KB = 1024 B is {count:.0f}")
     try:
         float(text)
     except ValueError:
@@ -131,9 +129,7 @@ def _expect(unit: str, *, integer: bool = False, minimum: int = 1) -> AfterValid
             if integer and not isinstance(item, int):
                 raise fault(f"an integer is wanted, got {shown(item)}")
             if (integer and item < minimum) or item < 0 or (minimum and item == 0):
-                raise fault(
-                    f"must be {f'at least {minimum}' if integer else 'greater than 0'}, got {shown(item)}"
-                )
+                raise fault(f"must be {f'at least {minimum}' if integer else 'greater than 0'}, got {shown(item)}")
         return quantity
 
     return AfterValidator(check)
