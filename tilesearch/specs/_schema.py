@@ -78,6 +78,8 @@ def _may_be_key(here: list[Any], part: int | str) -> bool:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, Any]:
+    if not model.__pydantic_complete__:  # it names a class that was defined after it
+        model.model_rebuild(raise_errors=False)
     return {info.alias or name: info.annotation for name, info in model.model_fields.items()}
 
 

@@ -93,6 +93,9 @@ class _File(Spec):
     targets: dict[str, tuple[StrictStr, ...]]
     n_values: dict[str, tuple[Size, ...]]
 
+    def architectures(self, row: _Row) -> set[str]:
+        return {_architecture_of_target(target) for target in self.targets[row.targets]}
+
     @model_validator(mode="after")
     def _names_exist(self) -> _File:
         for number, row in enumerate(self.instructions):
@@ -112,10 +115,11 @@ def _files() -> tuple[_File, ...]:
     )
 
 
+# A letter at the end marks a target whose code runs on no other architecture.
 _TARGET = re.compile(r"sm_(?P<major>[0-9]+)(?P<minor>[0-9])[af]?")
 
 
-def _architecture(target: str) -> str:
+def _architecture_of_target(target: str) -> str:
     """The compute capability of a compiler target (``sm_90a``: ``9.0``), or AMD's own name for one."""
     match = _TARGET.fullmatch(target)
     return f"{match['major']}.{match['minor']}" if match else target
@@ -141,11 +145,14 @@ def instructions_for(
     """
     a, acc = dtype(a_dtype).name, dtype(acc_dtype).name
     b = a if b_dtype is None else dtype(b_dtype).name
-    return list(_instructions(architecture_of(device), a, b, acc, device.supports(a) and device.supports(b)))
+    architecture = architecture_of(device)
+    if architecture is None:
+        return []
+    return list(_instructions(architecture, a, b, acc, device.supports(a) and device.supports(b)))
 
 
 @cache
-def _instructions(architecture: str | None, a: str, b: str, acc: str, supported: bool) -> tuple[Instruction, ...]:
+def _instructions(architecture: str, a: str, b: str, acc: str, supported: bool) -> tuple[Instruction, ...]:
     found = [
         Instruction(
             family=file.family,
@@ -168,7 +175,7 @@ def _instructions(architecture: str | None, a: str, b: str, acc: str, supported:
         )
         for file in _files()
         for row in file.instructions
-        if row.takes(a, b, acc) and architecture in map(_architecture, file.targets[row.targets])
+        if row.takes(a, b, acc) and architecture in file.architectures(row)
         for m in row.m
     ]
     return tuple(sorted(found, key=_preference))
@@ -190,7 +197,5 @@ def families_of(device: Device) -> list[Family]:
     """The instruction families that `device` has for any types, in the order of `FAMILIES`."""
     architecture = architecture_of(device)
     return [
-        file.family
-        for file in _files()
-        if any(architecture in map(_architecture, file.targets[row.targets]) for row in file.instructions)
+        file.family for file in _files() if any(architecture in file.architectures(row) for row in file.instructions)
     ]

@@ -7,8 +7,8 @@ TOML reader or of pydantic through: what is wrong comes out as one `InputError` 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tilesearch.errors import InputError, Issue, suggest
-from tilesearch.specs._schema import Place, resolve
+from tilesearch.specs._schema import Loc, Place, resolve
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -56,42 +56,65 @@ def validate(model: type[M], data: Mapping[str, Any], source: str = "", prefix: 
     raise InputError(issues)
 
 
-def find_issues(
-    model: type[M], data: Mapping[str, Any], source: str = "", prefix: str = ""
-) -> M | list[Issue]:
+def find_issues(model: type[M], data: Mapping[str, Any], source: str = "", prefix: str = "") -> M | list[Issue]:
     """As `validate`, but return the issues, for callers that collect them from several places."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        return issues_of(error, model, source, prefix)
+        return issues_of(error, model, source, prefix, data)
 
 
 def issues_of(
-    error: ValidationError, model: type[BaseModel], source: str = "", prefix: str = ""
+    error: ValidationError,
+    model: type[BaseModel],
+    source: str = "",
+    prefix: str = "",
+    data: Mapping[str, Any] | None = None,
 ) -> list[Issue]:
-    """Translate a pydantic error on `model` into issues, in the order in which pydantic found them."""
+    """Translate a pydantic error on `model` into issues, in the order in which pydantic found them.
+
+    Given the `data`, an issue inside a value that stands for a whole table is named by the key of that value.
+    """
     merged: dict[tuple[str, object], Issue] = {}
     for number, details in enumerate(error.errors(include_url=False)):
         place = resolve(model, details["loc"])
+        if data is not None:
+            place = replace(place, key=_within(data, place.key))
+        if details["type"] == "faults":
+            where = _where(prefix, place)
+            for part in details["ctx"]["faults"]:
+                issue = Issue(part.message, ".".join(p for p in (where, part.key) if p), source, part.hint)
+                merged[issue.where, (number, part)] = issue
+            continue
         issue = _issue(details, place, source, prefix)
         # A value that may have several types is reported once for each; that is one fault to its author.
         slot = (issue.where, None if place.in_union else number)
         if slot in merged:
             first = merged[slot]
-            issue = replace(
-                first, message=f"{first.message}; or: {issue.message}", hint=first.hint or issue.hint
-            )
+            issue = replace(first, message=f"{first.message}; or: {issue.message}", hint=first.hint or issue.hint)
         merged[slot] = issue
     return list(dict.fromkeys(merged.values()))
 
 
-def fault(message: str, hint: str = "", key: str = "") -> PydanticCustomError:
-    """What a validator of a model raises: a message and a hint that reach the user as they are.
+@dataclass(frozen=True)
+class Fault:
+    """What a model's own check found; `key` is a dotted key below the place where the check stands."""
 
-    `key` is a dotted key below the place where the validator stands.
-    """
-    # The text goes through the context because pydantic would take braces in it for a template.
-    return PydanticCustomError("fault", "{message}", {"message": message, "hint": hint, "key": key})
+    message: str
+    hint: str = ""
+    key: str = ""
+
+
+def faults(found: Sequence[Fault]) -> PydanticCustomError:
+    """What a validator of a model raises: messages and hints that reach the user as they are."""
+    # The texts go through the context because pydantic would take braces in them for a template.
+    text = "; ".join(part.message for part in found)
+    return PydanticCustomError("faults", "{text}", {"text": text, "faults": list(found)})
+
+
+def fault(message: str, hint: str = "", key: str = "") -> PydanticCustomError:
+    """As `faults`, for a single one."""
+    return faults([Fault(message, hint, key)])
 
 
 def dotted(*parts: str | int) -> str:
@@ -111,14 +134,27 @@ def _is_bare(key: str) -> bool:
 
 def _issue(details: ErrorDetails, place: Place, source: str, prefix: str) -> Issue:
     message, hint = _explain(details, place)
-    context = details.get("ctx", {})
-    below = ""
-    if details["type"] == "fault":
-        below = str(context.get("key", ""))
-    elif details["type"].startswith("union_tag"):
-        below = str(context["discriminator"]).strip("'")
-    where = ".".join(part for part in (prefix, dotted(*place.key), below) if part)
+    where = _where(prefix, place)
+    if details["type"].startswith("union_tag"):
+        where = ".".join(part for part in (where, str(details["ctx"]["discriminator"]).strip("'")) if part)
     return Issue(message, where=where, source=source, hint=hint)
+
+
+def _where(prefix: str, place: Place) -> str:
+    return ".".join(part for part in (prefix, dotted(*place.key)) if part)
+
+
+def _within(data: object, key: Loc) -> Loc:
+    """As much of `key` as can stand in the data: not the parts of a table that is written as a bare value."""
+    here = data
+    for depth, part in enumerate(key):
+        if isinstance(here, Mapping):
+            here = here.get(str(part))
+        elif isinstance(here, list | tuple) and isinstance(part, int) and part < len(here):
+            here = here[part]
+        else:
+            return key[:depth]
+    return key
 
 
 _KINDS = {
@@ -146,8 +182,6 @@ _COMPARISONS = {
 def _explain(details: ErrorDetails, place: Place) -> tuple[str, str]:
     """The message and the hint for one pydantic error."""
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
-    if kind == "fault":
-        return str(context["message"]), str(context.get("hint", ""))
     if kind == "extra_forbidden":
         return "unknown key", suggest(str(place.key[-1]), place.siblings) if place.siblings else ""
     if kind == "missing":
@@ -168,8 +202,11 @@ def _explain(details: ErrorDetails, place: Place) -> tuple[str, str]:
 
 
 def _explain_choice(value: object, place: Place, expected: str) -> tuple[str, str]:
-    if place.choices and isinstance(value, str):
-        return f"unknown value {value!r}", suggest(value, place.choices)
+    hint = suggest(value, place.choices) if place.choices and isinstance(value, str) else ""
+    if place.in_union:
+        return f"{expected} is wanted", hint
+    if hint:
+        return f"unknown value {value!r}", hint
     return f"must be {expected}, got {shown(value)}", ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Self
 
 from pydantic import Field, StrictStr, model_validator
@@ -11,7 +12,7 @@ from tilesearch.specs.devices.policies import BUILT_IN_POLICIES, Effective, chec
 from tilesearch.specs.devices.quantities import Bytes, BytesPerSecond, Hertz, Quantity, Spec
 from tilesearch.specs.devices.roofs import Bandwidth, DTypeName, Name, Roof, RoofName, split_roof_name
 from tilesearch.specs.dtypes import DType, dtype
-from tilesearch.specs.validation import fault
+from tilesearch.specs.validation import Fault, dotted, faults
 
 
 class Device(Spec):
@@ -41,19 +42,20 @@ class Device(Spec):
     time: dict[Name, Quantity] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _policies_name_what_exists(self) -> Self:
-        problem = check_policies(self.policies, {"bandwidth": self.bandwidth, **self.roofs})
-        if problem is not None:
-            raise problem
+    def _consistent(self) -> Self:
+        found = list(self._faults())
+        if found:
+            raise faults(found)
         return self
 
-    @model_validator(mode="after")
-    def _accumulator_stands_once(self) -> Self:
+    def _faults(self) -> Iterator[Fault]:
+        """What does not agree between keys; the vendors' devices add their own."""
+        yield from check_policies(self.policies, {"bandwidth": self.bandwidth, **self.roofs})
         for name, roof in self.roofs.items():
             accumulator = split_roof_name(name)[1]
             if accumulator is not None and roof.acc not in (None, accumulator):
-                raise fault(f"acc is {roof.acc!r}, but the name says {accumulator!r}", key=f'roofs."{name}".acc')
-        return self
+                key = dotted("roofs", name, "acc")
+                yield Fault(f"acc is {roof.acc!r}, but the name says {accumulator!r}", key=key)
 
     def supports(self, kind: str | DType) -> bool:
         """Whether the matrix units take inputs of this data type, as far as the data say."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from tilesearch.specs.devices.amd import AmdDevice
 from tilesearch.specs.devices.base import Device
 from tilesearch.specs.devices.nvidia import NvidiaDevice
 from tilesearch.specs.devices.quantities import UNKNOWN
-from tilesearch.specs.validation import find_issues, load_toml, shown
+from tilesearch.specs.validation import dotted, find_issues, load_toml, shown
 
 VENDORS: dict[str, type[Device]] = {"amd": AmdDevice, "nvidia": NvidiaDevice}
 """The model of each vendor's devices."""
@@ -40,7 +42,7 @@ def load_device(name_or_path: str | Path) -> Device:
     found = _find(name_or_path)
     if found is not None:
         return _load_shipped(found)
-    if Path(name_or_path).exists():
+    if name_or_path and os.path.exists(name_or_path):
         return read_device(Path(name_or_path))
     hint = suggest(name_or_path, [*list_devices(), *(alias for alias, _ in _alias_table())])
     raise InputError(Issue(f"unknown device {name_or_path!r}", hint=hint))
@@ -124,15 +126,31 @@ def _with_inherited(path: Path, seen: tuple[Path, ...]) -> tuple[dict[str, Any],
         return data, owners
     base, base_owners = _with_inherited(_parent_path(parent, path), (*seen, here))
     merged = {key: value for key, value in base.items() if key not in _OWN_KEYS}
+    merged["policies"] = _surviving_policies(merged.get("policies"), data)
     for key, value in data.items():
         below = merged.get(key)
         if key in _MERGED_TABLES and isinstance(value, Mapping) and isinstance(below, Mapping):
             merged[key] = {**below, **value}
-            inherited = base_owners.get(key, source)
-            owners |= {f"{key}.{entry}": inherited for entry in below if entry not in value}
+            for entry in merged[key]:
+                name = dotted(key, entry)
+                owners[name] = source if entry in value else base_owners.get(name, base_owners[key])
         else:
             merged[key] = value
     return merged, base_owners | owners
+
+
+def _surviving_policies(policies: object, child: Mapping[str, Any]) -> object:
+    """The inherited policies without their choices for what the child replaces: its calibrations are others."""
+    roofs = child.get("roofs")
+    replaced = {*(roofs if isinstance(roofs, Mapping) else ()), *({"bandwidth"} & child.keys())}
+    if not isinstance(policies, Mapping):
+        return {} if policies is None else policies
+    return {
+        policy: {name: chosen for name, chosen in choices.items() if name not in replaced}
+        if isinstance(choices, Mapping)
+        else choices
+        for policy, choices in policies.items()
+    }
 
 
 def _parent_path(parent: object, child: Path) -> Path:
@@ -144,7 +162,6 @@ def _parent_path(parent: object, child: Path) -> Path:
         if not path.is_file():
             raise InputError(Issue(f"no such file: {path}", "inherits", source))
         return path
-    # By alias too, but never by a name that only the child itself bears.
     stem = _find(parent)
     if stem is None:
         raise InputError(Issue(f"unknown device {parent!r}", "inherits", source, suggest(parent, list_devices())))
@@ -159,9 +176,5 @@ def _product_facts_unknown(model: type[Device]) -> dict[str, Any]:
 
 def _owned(issue: Issue, owners: Mapping[str, str]) -> Issue:
     """Name the file in which a faulty key stands, which may be one that was inherited from."""
-    parts = issue.where.replace('"', "").split(".")
-    top = parts[0].split("[")[0]
-    for key, source in owners.items():
-        if issue.where.replace('"', "").startswith(f"{key}.") and "." in key:
-            return Issue(issue.message, issue.where, source, issue.hint)
-    return Issue(issue.message, issue.where, owners.get(top, issue.source), issue.hint)
+    keys = [key for key in owners if issue.where == key or issue.where.startswith((f"{key}.", f"{key}["))]
+    return replace(issue, source=owners[max(keys, key=len)]) if keys else issue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StrictStr, model_validator
+from pydantic import Field, StrictStr
 
 from tilesearch.specs.devices.base import Device
 from tilesearch.specs.devices.quantities import Bytes, BytesOrNone, Count, Counts, Sizes, Spec
-from tilesearch.specs.validation import fault
+from tilesearch.specs.validation import Fault
 
 
 class TensorMemory(Spec):
@@ -73,20 +74,16 @@ class NvidiaDevice(Device):
     tensor_memory: TensorMemory | None = None
     tma: TmaLimits | None = None
 
-    @model_validator(mode="after")
-    def _shared_memory_fits(self) -> Self:
+    def _faults(self) -> Iterator[Fault]:
+        yield from super()._faults()
         block, per_sm = self.shared_per_block_optin.value, self.shared_per_sm.value
         reserved = self.reserved_shared_per_block.value or 0
         if block is not None and per_sm is not None and block + reserved > per_sm:
             message = f"{block} B and the reserved {reserved} B are more than shared_per_sm, {per_sm} B"
-            raise fault(message, key="shared_per_block_optin")
-        return self
-
-    @model_validator(mode="after")
-    def _grid_has_three_axes(self) -> Self:
-        if self.max_grid.value is not None and len(self.max_grid.value) != 3:
-            raise fault(f"three numbers are wanted (x, y, z), got {len(self.max_grid.value)}", key="max_grid")
-        return self
+            yield Fault(message, key="shared_per_block_optin")
+        axes = self.max_grid.value
+        if axes is not None and len(axes) != 3:
+            yield Fault(f"three numbers are wanted (x, y, z), got {len(axes)}", key="max_grid")
 
     @property
     def capability(self) -> tuple[int, int]:

@@ -24,11 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pydantic_core import PydanticCustomError
-
 from tilesearch.errors import suggest
 from tilesearch.specs.devices.roofs import Bandwidth, Calibration, Mix, Roof
-from tilesearch.specs.validation import dotted, fault
+from tilesearch.specs.validation import Fault, dotted
 
 BUILT_IN_POLICIES = ("ceiling", "predict", "datasheet")
 """Policies that every device has; ``seed`` and others exist only where a device file defines them."""
@@ -149,15 +147,14 @@ def _predict(
 
 def check_policies(
     policies: Mapping[str, Mapping[str, str]], entries: Mapping[str, Roof | Bandwidth]
-) -> PydanticCustomError | None:
-    """The first fault of the policies of a device file: a roof or a calibration that does not exist."""
+) -> Iterator[Fault]:
+    """What is wrong with the policies of a device file: a roof or a calibration that does not exist."""
     for policy, choices in policies.items():
         for name, identifier in choices.items():
             key = dotted("policies", policy, name)
             if name not in entries:
-                return fault(f"no roof {name!r} in this file", suggest(name, list(entries)), key)
+                yield Fault(f"no roof {name!r} in this file", suggest(name, list(entries)), key)
+                continue
             ids = ["datasheet", *(c.id for c in entries[name].calibrations)]
             if identifier not in ids:
-                hint = suggest(identifier, ids)
-                return fault(f"{name} has no calibration {identifier!r}", hint, key)
-    return None
+                yield Fault(f"{name} has no calibration {identifier!r}", suggest(identifier, ids), key)
