@@ -372,6 +372,8 @@ def test_an_inherited_fault_names_the_file_that_it_stands_in(tmp_path: Path) -> 
         ("sm_count = 1.5", "sm_count", "an integer is wanted", ""),
         ("sm_count = true", "sm_count", "got true", ""),
         ("sm_count = inf", "sm_count", "finite", ""),
+        ("l2_bytes = 1" + "0" * 400, "l2_bytes", "below 2**63", ""),
+        ("interconnect = nan", "interconnect", "finite", ""),
         ("sm_count = [1]", "sm_count", "got [1]", ""),
         ("sm_count = { valeu = 4 }", ".valeu", "unknown key", "did you mean 'value'?"),
         ("sm_count = { value = 4, source = 5 }", "sm_count.source", "a string is wanted", ""),

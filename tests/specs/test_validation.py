@@ -163,6 +163,8 @@ def test_load_toml(tmp_path: Path) -> None:
     [
         (b"a = ", "is not valid TOML"),
         (b"a = 1\na = 2\n", "is not valid TOML"),
+        (b"a = 1" + b"0" * 5000, "is not valid TOML"),
+        (b"a = 2020-13-45", "is not valid TOML"),
         (b"\x80\x81\x00", "not a text file"),
         (b"a = " + b"[" * 100_000, "is not valid TOML"),
     ],

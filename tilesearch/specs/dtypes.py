@@ -69,8 +69,7 @@ _ALIASES = {
     "tf32": "tfloat32 tensorfloat32",
     "fp16": "float16 half f16",
     "bf16": "bfloat16",
-    "fp8_e4m3": "fp8 f8 e4m3 e4m3fn e4m3fnuz f8e4m3fn fp8e4m3fn fp8e4nv fp8e4b8 "
-    "float8e4m3 float8e4m3fn float8e4m3fnuz",
+    "fp8_e4m3": "fp8 f8 e4m3 e4m3fn e4m3fnuz f8e4m3fn fp8e4m3fn fp8e4nv fp8e4b8 float8e4m3 float8e4m3fn float8e4m3fnuz",
     "fp8_e5m2": "e5m2 e5m2fnuz float8e5m2 float8e5m2fnuz fp8e5 fp8e5b16 f8e5m2",
     "fp6": "e2m3 e3m2 fp6e2m3 fp6e3m2 float6e2m3fn float6e3m2fn f6",
     "fp4_e2m1": "fp4 f4 e2m1 e2m1fn fp4e2m1fn float4 float4e2m1 float4e2m1fn float4e2m1fnx2 nvfp4 mxfp4",

@@ -38,7 +38,7 @@ def load_toml(path: str | Path) -> dict[str, Any]:
         raise InputError(Issue(f"cannot be read: {reason}", source=source)) from None
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also what int() says of a number with thousands of digits
         raise InputError(Issue(f"is not valid TOML: {error}", source=source)) from None
     except RecursionError:
         raise InputError(Issue("is not valid TOML: nested too deeply", source=source)) from None

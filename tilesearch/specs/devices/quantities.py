@@ -89,6 +89,9 @@ class Quantities(_Sourced):
         return self.value is not None
 
 
+# TOML promises 64-bit integers only, and a float holds any of them.
+_LIMIT = 2**63
+
 _WITH_UNIT = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?)\s*([KMGT]?)i?B\s*", re.IGNORECASE)
 
 
@@ -98,6 +101,8 @@ def number(value: object) -> int | float:
         raise _not_a_number(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise fault(f'a number or "{UNKNOWN}" is wanted, got {shown(value)}')
+    if isinstance(value, int) and abs(value) >= _LIMIT:
+        raise fault(f"a number below 2**63 is wanted, got {shown(value)}")
     if not math.isfinite(value):
         raise fault(f'a finite number or "{UNKNOWN}" is wanted, got {shown(value)}')
     return value
