@@ -86,9 +86,7 @@ class Expr:
         return _compare("ne", self, other)
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            "an expression has no truth value until it is evaluated; use all_of / any_of / negate"
-        )
+        raise TypeError("an expression has no truth value until it is evaluated; use all_of / any_of / negate")
 
     def __repr__(self) -> str:
         from tilesearch.rules.printing import symbolic

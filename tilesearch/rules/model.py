@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tilesearch.rules.expr import Const, Expr, Named, Var, all_of, implies
+from tilesearch.rules.expr import Const, Expr, Named, Var, all_of, divides, implies
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,9 @@ class Rule:
     """A named constraint: ``value relation limit``, judged where `when` holds.
 
     `hard` says that a broken rule means the kernel does not build, does not launch or gives wrong results;
-    a soft one runs badly. `limit` is None with a reason in `unknown` when the device file does not know it.
+    a soft one runs badly. `relation` is a comparison of the tree, or "multiple" (value is a multiple of the
+    limit). A Boolean `value` stands for the whole relation; `limit` is then only shown. `limit` is None, with
+    a reason in `unknown`, when the device file does not know it.
     """
 
     id: str
@@ -34,6 +36,8 @@ class Rule:
         """The relation itself, without `when`. The limit must be known."""
         if self.limit is None:
             raise ValueError(f"{self.id}: the limit is unknown: {self.unknown}")
+        if self.relation == "multiple":
+            return divides(self.limit, self.value)
         return Expr(self.relation, (self.value, self.limit))
 
     @property

@@ -28,9 +28,7 @@ def numeric(expr: Expr, tile: Mapping[str, int], expand: bool = True) -> str:
     return _render(expr, tile, expand, set())[0]
 
 
-def _render(
-    expr: Expr, tile: Mapping[str, int] | None, expand: bool, open_names: set[str]
-) -> tuple[str, int]:
+def _render(expr: Expr, tile: Mapping[str, int] | None, expand: bool, open_names: set[str]) -> tuple[str, int]:
     if isinstance(expr, Const):
         return (expr.name if expr.name and tile is None else str(expr.value)), _ATOM
     if isinstance(expr, Var):

@@ -1,0 +1,123 @@
+"""The `generic` language: a hand-written kernel that stages its inputs and keeps one accumulator tile.
+
+Shared memory is stages x the staged regions; registers are the accumulators. Nothing else is assumed.
+"""
+
+from __future__ import annotations
+
+from tilesearch.errors import InputError, Issue
+from tilesearch.kernels.base import Context, variables
+from tilesearch.program.form import Program
+from tilesearch.rules import nvidia, presets
+from tilesearch.rules.expr import Expr, Var, ceildiv, const
+from tilesearch.rules.geometry import Geometry
+from tilesearch.rules.limits import constant_of
+from tilesearch.rules.metrics import launch_metrics, residency_of
+from tilesearch.rules.model import Model, Rule, named
+from tilesearch.rules.occupancy import Load
+from tilesearch.specs.devices import NvidiaDevice
+from tilesearch.specs.instructions import Instruction, instructions_for
+from tilesearch.specs.kernels import TILE_VARIABLES
+
+
+def build(context: Context) -> Model:
+    """The model of `context` in the generic language on an NVIDIA device."""
+    device = context.device
+    if not isinstance(device, NvidiaDevice):
+        raise InputError(Issue(f"the generic language has no rules for {device.vendor} devices yet", "device"))
+    program = context.program
+    space = variables(context, tile_variables(program))
+    geometry = Geometry(program, frozenset(v.name for v in space))
+    load = block_load(device, program, geometry)
+    if context.rules.preset == "seed-carver":
+        return presets.seed_carver(device, program, geometry, load, space)
+    residency = residency_of(device, load, context.model.occupancy)
+    rules = _rules(device, program, geometry, load)
+    rules = (
+        *rules,
+        nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"),
+        nvidia.grid(device, geometry.grid()),
+    )
+    return launch_metrics(device, program, geometry, load, residency, space, rules, context.model.blocks_per_sm)
+
+
+def tile_variables(program: Program) -> tuple[str, ...]:
+    """The variables of a GPU kernel for `program`, in the order in which tiles list them."""
+    names = {dim.variable for dim in program.dims if dim.variable} | {"num_warps"}
+    if any(t.staged for t in program.tensors):
+        names.add("num_stages")
+    if program.split is not None:
+        names.add(program.split.variable)
+    if program.contraction is not None:
+        names |= {"group_m", "cluster_m", "cluster_n"}
+    return tuple(name for name in TILE_VARIABLES if name in names)
+
+
+def block_load(device: NvidiaDevice, program: Program, geometry: Geometry) -> Load:
+    """Threads, registers and shared memory of one block."""
+    threads = Var("num_warps") * constant_of(device, "warp_size")
+    shared = geometry.stage_bytes()
+    if "num_stages" in geometry.free:
+        shared = Var("num_stages") * shared
+    per_thread = named("accumulators_per_thread", accumulators(program, geometry, threads), "registers")
+    return Load(
+        threads=named("threads_per_block", threads, "threads"),
+        registers=per_thread,
+        shared=named("shared_bytes", shared, "B"),
+    )
+
+
+def accumulators(program: Program, geometry: Geometry, threads: Expr) -> Expr:
+    """32-bit accumulator registers a thread: the output tile's words over the block's threads, rounded up."""
+    if program.contraction is None:
+        return const(0)
+    bits = program.contraction.acc.bits
+    return ceildiv(geometry.output_tile() * bits, threads * 32)
+
+
+def _rules(device: NvidiaDevice, program: Program, geometry: Geometry, load: Load) -> tuple[Rule, ...]:
+    per_block = nvidia.shared_memory(device, load.shared)
+    return (
+        per_block,
+        nvidia.shared_memory_per_sm(device, load.shared, per_block),
+        nvidia.accumulators(device, load.registers),
+        nvidia.register_file(device, load),
+        *_instruction_rules(device, program, geometry),
+        nvidia.threads(device, load.threads),
+    )
+
+
+def _instruction_rules(device: NvidiaDevice, program: Program, geometry: Geometry) -> tuple[Rule, ...]:
+    product = program.contraction
+    if product is None or not program.roof.startswith("tensor_core"):
+        return ()
+    tile = nvidia.TileShape(
+        m=geometry.tile(program.dim(product.m)),
+        n=geometry.tile(program.dim(product.n)),
+        k=geometry.tile(program.dim(product.k)),
+        warps=Var("num_warps"),
+    )
+    return nvidia.instruction_rules(available_instructions(device, program), tile).rules
+
+
+def available_instructions(device: NvidiaDevice, program: Program) -> tuple[Instruction, ...]:
+    """The matrix instructions of `device` for the program's operands.
+
+    Raises `InputError` where it has none: a fit on an instruction that does not exist would be a wrong answer.
+    """
+    product = program.contraction
+    if product is None:
+        return ()
+    a, b = program.tensor(product.a).dtype, program.tensor(product.b).dtype
+    found = tuple(instructions_for(device, a.name, product.acc.name, b.name))
+    if not found:
+        operands = a.name if a == b else f"{a.name} x {b.name}"
+        raise InputError(
+            Issue(
+                f"{device.name} (compute capability {device.compute_capability}) has no matrix instruction for "
+                f"{operands} with {product.acc.name} accumulation",
+                "op.dtype",
+                hint='choose another dtype or accumulator, or declare roof = "cuda_core.fp32"',
+            )
+        )
+    return found

@@ -1,0 +1,87 @@
+"""The kernel languages by name, and what is common to all of them: users' rules and dropped rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilesearch.errors import InputError, Issue, suggest
+from tilesearch.kernels import generic
+from tilesearch.kernels.base import Context
+from tilesearch.rules.expr import TRUE, Const
+from tilesearch.rules.model import Model, Rule
+from tilesearch.rules.parse import Ratio, Value, parse_rule, shorten
+
+LANGUAGES: dict[str, Callable[[Context], Model]] = {"generic": generic.build}
+"""Language to builder: the one place where a new language is registered."""
+
+
+def build_model(context: Context) -> Model:
+    """The model of a problem: its language's variables, metrics and rules, plus the user's rules.
+
+    Raises `InputError` with every fault of the [rules] and [space] tables.
+    """
+    model = LANGUAGES[context.kernel.language](context)
+    issues: list[Issue] = []
+    rules = _without(model.rules, context, issues)
+    rules += _users_rules(model, context, issues)
+    if issues:
+        raise InputError(issues)
+    return replace(model, rules=rules)
+
+
+def _without(rules: tuple[Rule, ...], context: Context, issues: list[Issue]) -> tuple[Rule, ...]:
+    ids = [rule.id for rule in rules]
+    for number, name in enumerate(context.rules.off):
+        if name not in ids:
+            where = f"rules.off[{number}]"
+            issues.append(Issue(f"there is no rule {name!r} here", where, context.source, suggest(name, ids)))
+    for number, name in enumerate(context.rules.require):
+        if name not in ids:
+            where = f"rules.require[{number}]"
+            hint = "every rule listed by `tilesearch check` is enforced already"
+            issues.append(Issue(f"there is no optional rule {name!r} here", where, context.source, hint))
+    return tuple(rule for rule in rules if rule.id not in context.rules.off)
+
+
+def rule_names(model: Model) -> dict[str, Value]:
+    """What a user's rule may name: variables and their aliases, constants, metrics."""
+    names: dict[str, Value] = {}
+    names.update({name: Const(value, name) for name, value in model.constants.items()})
+    names.update({m.name: m.expr for m in model.metrics.values() if m.expr is not None})
+    names.update({name: Ratio(*pair) for name, pair in model.fractions.items()})
+    for variable in model.variables:
+        names[variable.name] = variable.expr
+        for alias in variable.aliases:
+            names.setdefault(alias, variable.expr)
+            names.setdefault(alias.upper(), variable.expr)
+        names.setdefault(variable.name.upper(), variable.expr)
+    return names
+
+
+def _users_rules(model: Model, context: Context, issues: list[Issue]) -> tuple[Rule, ...]:
+    names = rule_names(model)
+    reasons = {m.name: m.reason for m in model.metrics.values() if m.expr is None}
+    rules = []
+    for number, text in enumerate(context.rules.extra, start=1):
+        where = f"rules.extra[{number - 1}]"
+        try:
+            tree = parse_rule(text, names, model.domains, where, context.source)
+        except InputError as error:
+            issues.extend(_with_reason(issue, text, reasons) for issue in error.issues)
+            continue
+        rules.append(
+            Rule(
+                id=f"user.{number}",
+                sentence=shorten(text),
+                value=tree,
+                limit=TRUE,
+                source=context.source or "the user",
+            )
+        )
+    return tuple(rules)
+
+
+def _with_reason(issue: Issue, text: str, reasons: dict[str, str]) -> Issue:
+    missing = next((name for name in reasons if f"there is no {name!r}" in issue.message), None)
+    return issue if missing is None else replace(issue, hint=reasons[missing])

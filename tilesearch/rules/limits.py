@@ -1,0 +1,43 @@
+"""Device numbers as constants of the tree; what a file does not know stays unknown."""
+
+from __future__ import annotations
+
+from tilesearch.errors import UnknownLimitError
+from tilesearch.rules.expr import Const
+from tilesearch.specs.devices import NvidiaDevice
+
+
+def known(device: NvidiaDevice, name: str) -> bool:
+    """Whether the device file gives a number for `name`."""
+    return getattr(device, name).value is not None
+
+
+def number(device: NvidiaDevice, name: str) -> int:
+    """The integer `name` of the device. Raises `UnknownLimitError` where the file says unknown."""
+    value = getattr(device, name).value
+    if value is None:
+        raise UnknownLimitError(f"{device.name}: {name} is not known; this answer needs it")
+    return int(value)
+
+
+def numbers(device: NvidiaDevice, name: str) -> tuple[int, ...]:
+    """A list of integers of the device. Raises `UnknownLimitError` where the file says unknown."""
+    values = getattr(device, name).value
+    if values is None:
+        raise UnknownLimitError(f"{device.name}: {name} is not known; this answer needs it")
+    return tuple(int(v) for v in values)
+
+
+def constant_of(device: NvidiaDevice, name: str) -> Const:
+    """The device's number as a named constant."""
+    return Const(number(device, name), name)
+
+
+def limit(device: NvidiaDevice, name: str) -> Const | None:
+    """As `constant_of`, None where it is not known: for a rule's limit."""
+    return constant_of(device, name) if known(device, name) else None
+
+
+def source(device: NvidiaDevice, name: str) -> str:
+    """Where the device's number was read."""
+    return str(getattr(device, name).source or "")

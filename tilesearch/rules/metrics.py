@@ -1,0 +1,72 @@
+"""The metrics of a launch, assembled into a model: each formula here, once."""
+
+from __future__ import annotations
+
+from tilesearch.program.form import Program
+from tilesearch.rules.expr import Expr, ceildiv, const, maximum
+from tilesearch.rules.geometry import Geometry
+from tilesearch.rules.limits import constant_of, known
+from tilesearch.rules.model import Metric, Model, Rule, Variable, named
+from tilesearch.rules.occupancy import Load, Residency, exact, seed
+from tilesearch.specs.devices import NvidiaDevice
+
+
+def residency_of(device: NvidiaDevice, load: Load, arithmetic: str) -> Residency:
+    """Blocks per SM of `load` by the named arithmetic: ``exact`` or ``seed``."""
+    return seed(device, load) if arithmetic == "seed" else exact(device, load)
+
+
+def launch_metrics(
+    device: NvidiaDevice,
+    program: Program,
+    geometry: Geometry,
+    load: Load,
+    residency: Residency,
+    variables: tuple[Variable, ...],
+    rules: tuple[Rule, ...],
+    assumed_blocks: int | None = None,
+    notes: tuple[str, ...] = (),
+) -> Model:
+    """A model with the metrics that every GPU language shares.
+
+    waves = ceil(grid / (blocks_per_sm * sm_count)); tail_fill = how full the last wave is, in (0, 1];
+    priority = (traffic_bytes + 1) * waves, carver's key on the whole launch. `assumed_blocks` replaces the
+    computed residency in these three, not in the rules.
+    """
+    grid = named("grid", geometry.grid(), "blocks")
+    traffic = named("traffic_bytes", geometry.traffic(), "B")
+    blocks = named("blocks_per_sm", residency.blocks, "blocks")
+    resident: Expr = blocks if assumed_blocks is None else const(assumed_blocks, "assumed_blocks_per_sm")
+    metrics = [
+        Metric("traffic_bytes", traffic, "B", "bytes moved between the blocks and memory, L2 re-reads included"),
+        Metric("shared_bytes", load.shared, "B", "shared memory of a block"),
+        Metric("accumulators_per_thread", load.registers, "registers", "accumulator registers of a thread"),
+        Metric("registers_per_thread", load.registers, "registers", "registers of a thread"),
+        Metric("registers_per_block", named("registers_per_block", residency.allocated_registers), "registers"),
+        Metric("threads_per_block", load.threads, "threads"),
+        Metric("blocks_per_sm", blocks, "blocks", "resident blocks on one SM"),
+        Metric("grid", grid, "blocks", "blocks of the launch"),
+    ]
+    keys: dict[str, Expr] = {"traffic": traffic}
+    fractions: dict[str, tuple[Expr, Expr]] = {}
+    if known(device, "sm_count"):
+        slots = maximum(resident, 1) * constant_of(device, "sm_count")
+        waves = named("waves", ceildiv(grid, slots), "waves")
+        priority = named("priority", (traffic + 1) * waves)
+        metrics += [
+            Metric("waves", waves, "waves"),
+            Metric("priority", priority, "", "carver's key, smaller is better"),
+        ]
+        keys["carver"] = priority
+        fractions["tail_fill"] = (grid - (waves - 1) * slots, slots)
+    else:
+        reason = f"{device.name}: sm_count is not known"
+        metrics += [Metric(name, None, reason=reason) for name in ("waves", "priority", "tail_fill")]
+    metrics += [Metric(f"blocks_by_{name}", tree, "blocks") for name, tree in residency.by.items()]
+    constants = {**program.constants, **_device_constants(device)}
+    return Model(variables, {m.name: m for m in metrics}, rules, keys, constants, fractions, notes)
+
+
+def _device_constants(device: NvidiaDevice) -> dict[str, int]:
+    names = ("sm_count", "shared_per_block_optin", "shared_per_sm", "registers_per_sm", "l2_bytes", "warp_size")
+    return {name: int(getattr(device, name).value) for name in names if getattr(device, name).value is not None}

@@ -1,0 +1,49 @@
+"""Matrix multiplication."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from tilesearch.specs.dtypes import dtype
+from tilesearch.specs.ops.base import DTypeName, Extent, OpSpec
+
+
+class Gemm(OpSpec):
+    """``out[b, m, n] = activation(sum over k of a[b, m, k] * b[b, k, n] + c_in + bias)``.
+
+    `dtype` stands for a, b and out, each of which can be set alone. The accumulator defaults to fp32, fp64
+    for fp64 inputs and int32 for integers. `trans_a` and `trans_b` say how the operands lie in memory: a is
+    (m, k) row-major, or (k, m) with trans_a; b is (k, n), or (n, k) with trans_b. The default roof is the
+    tensor core of the input's type, or the CUDA core for fp32 and for fp64 where there is no such instruction.
+    """
+
+    kind: Literal["gemm"] = "gemm"
+    batch: Extent = 1
+    m: Extent
+    n: Extent
+    k: Extent
+    a: DTypeName | None = None
+    b: DTypeName | None = None
+    acc: DTypeName | None = None
+    out: DTypeName | None = None
+    trans_a: bool = False
+    trans_b: bool = False
+    bias: bool = False
+    activation: Literal["none", "relu", "gelu", "silu", "sigmoid", "tanh"] = "none"
+    c_in: bool = False
+
+    @model_validator(mode="after")
+    def _fill_dtypes(self) -> Self:
+        a = self.a or self.dtype
+        accumulator = {"fp64": "fp64"}.get(a, "fp32" if dtype(a).is_float else "int32")
+        filled = {
+            "a": a,
+            "b": self.b or self.dtype,
+            "acc": self.acc or accumulator,
+            "out": self.out or self.dtype,
+        }
+        for name, value in filled.items():
+            object.__setattr__(self, name, value)  # frozen to users; defaults that depend on another field
+        return self

@@ -1,0 +1,30 @@
+"""The kinds of operator that a problem file may name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilesearch.errors import InputError, Issue, suggest
+from tilesearch.specs.ops.base import OpSpec
+from tilesearch.specs.ops.gemm import Gemm
+from tilesearch.specs.validation import validate
+
+OP_KINDS: dict[str, type[OpSpec]] = {"gemm": Gemm}
+"""Operator kind to model: the one place where a new kind is registered."""
+
+Op = OpSpec
+
+
+def parse_op(data: Mapping[str, Any], source: str = "", prefix: str = "op") -> OpSpec:
+    """Build an operator from its table. Raises `InputError` naming every fault."""
+    if not isinstance(data, Mapping):
+        raise InputError(Issue("a table is wanted", where=prefix, source=source))
+    kind = data.get("kind")
+    where = f"{prefix}.kind" if prefix else "kind"
+    if kind is None:
+        raise InputError(Issue("is required and absent", where, source, f"allowed: {', '.join(OP_KINDS)}"))
+    if not isinstance(kind, str) or kind not in OP_KINDS:
+        hint = suggest(str(kind), list(OP_KINDS))
+        raise InputError(Issue(f"unknown operator kind {kind!r}", where, source, hint))
+    return validate(OP_KINDS[kind], data, source, prefix)
