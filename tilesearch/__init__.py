@@ -1,1 +1,58 @@
 """tilesearch: which tiles fit, which rule stops the others, and the nearest tile that fits."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilesearch.api import check, explain, occupancy, solve
+    from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
+    from tilesearch.specs.devices import list_devices, load_device
+    from tilesearch.specs.ops import Gemm
+    from tilesearch.specs.problems import Problem, load_problem
+
+__version__ = "0.1.0"
+
+# Resolved on first use, so that `import tilesearch` costs next to nothing.
+_HOMES = {
+    "check": "tilesearch.api",
+    "explain": "tilesearch.api",
+    "occupancy": "tilesearch.api",
+    "solve": "tilesearch.api",
+    "InputError": "tilesearch.errors",
+    "TilesearchError": "tilesearch.errors",
+    "UnknownLimitError": "tilesearch.errors",
+    "list_devices": "tilesearch.specs.devices",
+    "load_device": "tilesearch.specs.devices",
+    "Gemm": "tilesearch.specs.ops",
+    "Problem": "tilesearch.specs.problems",
+    "load_problem": "tilesearch.specs.problems",
+}
+
+__all__ = [
+    "Gemm",
+    "InputError",
+    "Problem",
+    "TilesearchError",
+    "UnknownLimitError",
+    "check",
+    "explain",
+    "list_devices",
+    "load_device",
+    "load_problem",
+    "occupancy",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tilesearch' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tilesearch.rules.expr import Const, Expr, Named, Var, all_of, divides, implies
 
@@ -31,24 +32,21 @@ class Rule:
     has_slack: bool = False
     note: str = ""
 
-    @property
+    @cached_property
     def test(self) -> Expr:
         """The relation itself, without `when`. The limit must be known."""
+        if self.value.is_bool:
+            return self.value
         if self.limit is None:
             raise ValueError(f"{self.id}: the limit is unknown: {self.unknown}")
         if self.relation == "multiple":
             return divides(self.limit, self.value)
         return Expr(self.relation, (self.value, self.limit))
 
-    @property
+    @cached_property
     def holds(self) -> Expr:
-        """The Boolean tree that an engine enforces."""
-        cached: Expr | None = self.__dict__.get("_holds")
-        if cached is None:
-            test = self.test if self.value.is_bool is False else self.value
-            cached = test if self.when is None else implies(self.when, test)
-            self.__dict__["_holds"] = cached  # one tree object a rule, so that memo tables hit
-        return cached
+        """The Boolean tree that an engine enforces: one object a rule, since readers memoise by identity."""
+        return self.test if self.when is None else implies(self.when, self.test)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilesearch.program.form import Program, Role
 from tilesearch.rules import nvidia
-from tilesearch.rules.expr import Expr, const, maximum, minimum
+from tilesearch.rules.expr import Expr, maximum, minimum
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of, limit, source
 from tilesearch.rules.metrics import launch_metrics
@@ -52,8 +52,9 @@ def _register_file(device: NvidiaDevice, registers: Expr) -> Rule:
         id="C2.register_file",
         sentence="twice the widest tile, in 32-bit words, fits in the register file",
         value=registers,
-        limit=limit(device, "registers_per_sm") or const(0),
+        limit=limit(device, "registers_per_sm"),
         unit="registers",
         source=source(device, "registers_per_sm"),
+        unknown=f"{device.name}: registers_per_sm is not known",
         has_slack=True,
     )

@@ -1,0 +1,6 @@
+"""The Python API: one function for each question."""
+
+from tilesearch.api.check import check, occupancy
+from tilesearch.api.solve import solve
+
+__all__ = ["check", "occupancy", "solve"]

@@ -1,0 +1,138 @@
+"""check: does this configuration fit, what stops it, what is the nearest that fits; and bare occupancy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilesearch.answers import CheckAnswer, OccupancyAnswer, Tile
+from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
+from tilesearch.api.ranking import metrics_of
+from tilesearch.engines.base import Deadline
+from tilesearch.errors import InputError, Issue
+from tilesearch.explain.judge import judge
+from tilesearch.explain.nearest import nearest
+from tilesearch.rules.evaluate import evaluate
+from tilesearch.rules.expr import const
+from tilesearch.rules.model import Model
+from tilesearch.rules.occupancy import UNLIMITED, Load, exact
+from tilesearch.specs.devices import Device, NvidiaDevice, load_device
+from tilesearch.specs.ops import OpSpec
+from tilesearch.specs.problems import Problem, parse_tile
+
+
+def check(
+    op: OpSpec | Problem,
+    device: DeviceLike | None = None,
+    tile: str | Mapping[str, int] | None = None,
+    *,
+    kernel: KernelLike | None = None,
+    space: Mapping[str, Any] | None = None,
+    rules: Sequence[str] | Mapping[str, Any] | None = None,
+    model: Mapping[str, Any] | None = None,
+    time_limit_s: float | None = None,
+) -> CheckAnswer:
+    """Judge one tile by every rule.
+
+    `tile` maps variables to values, or is text such as ``"block_m=128,block_n=256"``; variables left out take
+    their defaults. The answer lists all violations, the binding rule and the nearest tiles that fit.
+    """
+    search = None if time_limit_s is None else {"time_limit_s": time_limit_s}
+    problem = make(op, device, kernel=kernel, space=space, rules=rules, model=model, search=search)
+    return check_problem(problem, tile or {})
+
+
+def check_problem(problem: Problem, tile: str | Mapping[str, int]) -> CheckAnswer:
+    """`check` for a problem that is ready."""
+    deadline = Deadline(problem.search.time_limit_s)
+    values = parse_tile(tile)
+    built = model_of(problem)
+    full = complete_tile(built, values)
+    wide = built.with_domains({v.name: tuple(sorted({*v.domain, full[v.name]})) for v in built.variables})
+    judgement = judge(wide, full)
+    fine = judgement.verdict == "fits"
+    return CheckAnswer(
+        verdict=judgement.verdict,
+        feasible=judgement.verdict in ("fits", "spills"),
+        tile=Tile(**full),
+        violations=list(judgement.violations),
+        binding=judgement.binding,
+        rules=list(judgement.reports),
+        metrics=metrics_of(wide, full),
+        nearest=[] if fine else nearest(built, full, deadline),
+        notes=[*built.notes, *(f"{m.name}: {m.reason}" for m in built.metrics.values() if m.expr is None)],
+    )
+
+
+def complete_tile(model: Model, values: Mapping[str, int]) -> dict[str, int]:
+    """`values` with defaults for what it leaves out, in the order of the model's variables.
+
+    Raises `InputError` for a variable that the model lacks, or that has no default and is left out.
+    """
+    issues = [
+        Issue("this operator has no such variable", f"tile.{name}", hint=f"variables: {', '.join(model.names)}")
+        for name in values
+        if name not in model.names
+    ]
+    full: dict[str, int] = {}
+    for variable in model.variables:
+        value = values.get(variable.name, variable.default)
+        if value:
+            full[variable.name] = value
+        elif len(variable.domain) == 1:
+            full[variable.name] = variable.domain[0]
+        else:
+            issues.append(Issue("is required and absent", f"tile.{variable.name}", hint="it has no default"))
+    if issues:
+        raise InputError(issues)
+    return full
+
+
+def occupancy(
+    device: DeviceLike,
+    *,
+    registers_per_thread: int,
+    threads_per_block: int,
+    shared_bytes: int = 0,
+    carveout_percent: int | None = None,
+    barriers: int | None = None,
+) -> OccupancyAnswer:
+    """Resident blocks per SM by the exact CUDA arithmetic, and every resource that binds.
+
+    `shared_bytes` is static plus dynamic shared memory of a block, the system's reservation left out.
+    `carveout_percent` is the driver's hint (0..100; None: the largest carve-out), `barriers` the named
+    barriers of a block. Raises `InputError` for a device that is not NVIDIA's or a number out of range.
+    """
+    resolved = device if isinstance(device, Device) else load_device(device)
+    if not isinstance(resolved, NvidiaDevice):
+        raise InputError(
+            Issue(f"occupancy is defined for NVIDIA devices, {resolved.name} is {resolved.vendor}", "device")
+        )
+    _require("registers_per_thread", registers_per_thread, 0, 1024)
+    _require("threads_per_block", threads_per_block, 1, 65_536)
+    _require("shared_bytes", shared_bytes, 0, 2**31 - 1)
+    if carveout_percent is not None:
+        _require("carveout_percent", carveout_percent, 0, 100)
+    if barriers is not None:
+        _require("barriers", barriers, 0, 65_536)
+    load = Load(
+        threads=const(threads_per_block),
+        registers=const(registers_per_thread),
+        shared=const(shared_bytes),
+        barriers=const(1 if barriers is None else barriers),
+    )
+    residency = exact(resolved, load, carveout_percent)
+    limits = {name: int(evaluate(tree, {})) for name, tree in residency.by.items()}
+    blocks = int(evaluate(residency.blocks, {}))
+    return OccupancyAnswer(
+        blocks_per_sm=blocks,
+        limiting=[name for name, value in limits.items() if value == blocks],
+        blocks_by={name: None if value == UNLIMITED else value for name, value in limits.items()},
+        allocated_registers=int(evaluate(residency.allocated_registers, {})),
+        allocated_shared_bytes=int(evaluate(residency.allocated_shared, {})),
+    )
+
+
+def _require(name: str, value: int, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InputError(Issue(f"a whole number from {low} to {high} is wanted, got {value!r}", name))

@@ -1,0 +1,136 @@
+"""Ordering what an engine delivered, and filling in the metrics of what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilesearch.answers import Candidate, Metrics, Tile
+from tilesearch.engines.base import Tiles
+from tilesearch.explain.judge import binding_of, verdict_of
+from tilesearch.rules.columns import Column, ColumnEvaluator
+from tilesearch.rules.evaluate import evaluate
+from tilesearch.rules.expr import Expr
+from tilesearch.rules.model import Model
+from tilesearch.rules.occupancy import UNLIMITED
+
+_EXACT_FLOAT = 2**26  # two fractions with smaller denominators never round to the same double unless equal
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Tiles in rank order and, for each, how many share its key (None where the set was not listed)."""
+
+    tiles: Tiles
+    tied: list[int | None]
+
+
+def rank_tiles(model: Model, tiles: Tiles, key: Expr, top: int, listed: bool) -> Ranked:
+    """The first `top` tiles by `key`, smaller first.
+
+    Ties: higher tail_fill, then larger smallest slack over the C1 and C2 rules, both compared as exact
+    fractions, then the tile's values, larger first, in the order of the variables.
+    """
+    if not len(tiles):
+        return Ranked(tiles, [])
+    keys = _dense(_read(model, tiles)(key), len(tiles))
+    top = min(top, len(tiles))
+    threshold = np.partition(keys, top - 1)[top - 1]
+    near = tiles[keys <= threshold]
+    near_keys = keys[keys <= threshold]
+    columns = [-near[:, c] for c in reversed(range(near.shape[1]))]
+    order = np.lexsort((*columns, -_smallest_slack(model, near), -_tail_fill(model, near), near_keys))[:top]
+    shown = near_keys[order]
+    sizes = dict(zip(*np.unique(near_keys, return_counts=True), strict=True))
+    tied: list[int | None] = [int(sizes[k]) for k in shown] if listed else [None] * len(order)
+    return Ranked(near[order], tied)
+
+
+def _read(model: Model, tiles: Tiles) -> ColumnEvaluator:
+    columns = {name: tiles[:, i] for i, name in enumerate(model.names)}
+    domains = {name: (int(column.min()), int(column.max())) for name, column in columns.items()}
+    return ColumnEvaluator(columns, domains)
+
+
+def _dense(values: Column, rows: int) -> NDArray[np.int64]:
+    """Values as int64; wider integers as their dense rank, which orders and ties the same."""
+    full = np.broadcast_to(values, (rows,))
+    if full.dtype != object:
+        return full.astype(np.int64)
+    return np.unique(full, return_inverse=True)[1].astype(np.int64).reshape(rows)
+
+
+def _tail_fill(model: Model, tiles: Tiles) -> NDArray[np.float64]:
+    pair = model.fractions.get("tail_fill")
+    return np.zeros(len(tiles)) if pair is None else _fractions(model, tiles, [pair])
+
+
+def _smallest_slack(model: Model, tiles: Tiles) -> NDArray[np.float64]:
+    rules = [r for r in model.rules if r.has_slack and r.limit is not None and r.id[:2] in ("C1", "C2")]
+    pairs = [(r.limit - r.value, r.limit) for r in rules if r.limit is not None]
+    return _fractions(model, tiles, pairs) if pairs else np.zeros(len(tiles))
+
+
+def _fractions(model: Model, tiles: Tiles, pairs: Sequence[tuple[Expr, Expr]]) -> NDArray[np.float64]:
+    """The least of the fractions `pairs` for each tile, as numbers that order and tie exactly."""
+    read = _read(model, tiles)
+    columns = [
+        (np.broadcast_to(read(top), (len(tiles),)), np.broadcast_to(read(bottom), (len(tiles),)))
+        for top, bottom in pairs
+    ]
+    exact = all(
+        top.dtype != object and bottom.dtype != object and np.abs(top).max() < 2**52 and bottom.max() < _EXACT_FLOAT
+        for top, bottom in columns
+    )
+    if exact:
+        least: NDArray[np.float64] = np.min([top / bottom for top, bottom in columns], axis=0)
+        return least
+    rows = [min(Fraction(int(t[i]), int(b[i])) for t, b in columns) for i in range(len(tiles))]
+    places = {value: float(place) for place, value in enumerate(sorted(set(rows)))}
+    return np.array([places[value] for value in rows])
+
+
+def candidates(model: Model, ranked: Ranked, keep_soft: bool) -> list[Candidate]:
+    """The ranked tiles with their metrics, verdict and binding rule. Without `keep_soft` all of them fit."""
+    result = []
+    for place, row in enumerate(ranked.tiles):
+        tile = {name: int(value) for name, value in zip(model.names, row, strict=True)}
+        memo: dict[int, int | bool] = {}
+        result.append(
+            Candidate(
+                rank=place + 1,
+                tied=ranked.tied[place],
+                verdict=verdict_of(model, tile, memo) if keep_soft else "fits",
+                tile=Tile(**tile),
+                metrics=metrics_of(model, tile, memo),
+                binding=binding_of(model, tile, memo),
+            )
+        )
+    return result
+
+
+def metrics_of(model: Model, tile: Mapping[str, int], memo: dict[int, int | bool] | None = None) -> Metrics:
+    """The metrics of one tile; None where the model has none."""
+    memo = {} if memo is None else memo
+    values: dict[str, Any] = {}
+    by: dict[str, int | None] = {}
+    for name, metric in model.metrics.items():
+        if metric.expr is None:
+            continue
+        if name.startswith("blocks_by_"):
+            by[name.removeprefix("blocks_by_")] = _blocks(evaluate(metric.expr, tile, memo))
+        elif name in Metrics.model_fields:
+            values[name] = int(evaluate(metric.expr, tile, memo))
+    if "tail_fill" in model.fractions:
+        top, bottom = (int(evaluate(e, tile, memo)) for e in model.fractions["tail_fill"])
+        values["tail_fill"] = top / bottom
+    return Metrics(blocks_by=by, **values)
+
+
+def _blocks(value: int | bool) -> int | None:
+    return None if value == UNLIMITED else int(value)

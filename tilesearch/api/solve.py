@@ -1,0 +1,157 @@
+"""solve: which tiles fit, best first, with the proof that the list is complete or the best is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilesearch.answers import Counts, SolveAnswer, SpaceSummary
+from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
+from tilesearch.api.ranking import candidates, rank_tiles
+from tilesearch.engines.base import Deadline, Engine, Outcome, Progress, Request, Status
+from tilesearch.engines.registry import engine as engine_named
+from tilesearch.errors import InputError, Issue, UnsupportedError
+from tilesearch.rules.expr import TRUE, Expr, negate
+from tilesearch.rules.model import Model, Rule
+from tilesearch.specs.ops import OpSpec
+from tilesearch.specs.problems import Problem, cartesian
+
+VECTOR_LIMIT = 4_000_000_000
+"""Largest Cartesian product that `auto` gives to the vector engine first."""
+
+LIST_LIMIT = {"cpsat": 20_000, "z3": 5_000}
+"""Largest Cartesian product that a solver engine lists in full; above it, it proves the best k."""
+
+
+def solve(
+    op: OpSpec | Problem,
+    device: DeviceLike | None = None,
+    *,
+    kernel: KernelLike | None = None,
+    space: Mapping[str, Any] | None = None,
+    rules: Sequence[str] | Mapping[str, Any] | None = None,
+    model: Mapping[str, Any] | None = None,
+    rank: str | None = None,
+    engine: str | None = None,
+    top: int | None = None,
+    allow_soft: bool | None = None,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+) -> SolveAnswer:
+    """Every tile of `op` that fits `device`, best first.
+
+    `op` is an operator or a loaded problem; the other arguments replace what the problem says. `rank` is
+    ``carver`` ((traffic + 1) * waves), ``traffic`` (bytes) or ``time``. Raises `InputError` for bad input; a
+    problem without a tile is an answer (status ``infeasible``), not an error.
+    """
+    options = {"rank": rank, "engine": engine, "top": top, "allow_soft": allow_soft, "time_limit_s": time_limit_s}
+    search = {name: value for name, value in options.items() if value is not None}
+    problem = make(op, device, kernel=kernel, space=space, rules=rules, model=model, search=search or None)
+    return solve_problem(problem, progress)
+
+
+def solve_problem(problem: Problem, progress: Progress | None = None) -> SolveAnswer:
+    """`solve` for a problem that is ready."""
+    deadline = Deadline(problem.search.time_limit_s)
+    built = model_of(problem)
+    key = _key(built, problem)
+    request = Request(built, problem.search.allow_soft, deadline, progress)
+    name, outcome = _run(problem, request, key)
+    ranked = rank_tiles(built, outcome.tiles, key, problem.search.top, outcome.listed)
+    listed = candidates(built, ranked, problem.search.allow_soft)
+    status = _status(outcome)
+    return SolveAnswer(
+        problem=problem.name,
+        device=problem.device.name,
+        op=problem.op.model_dump(exclude_none=True),
+        kernel=problem.kernel.language,
+        engine=name,
+        rank=problem.search.rank,
+        space=SpaceSummary(
+            variables={v.name: list(v.domain) for v in built.variables}, cartesian=cartesian(built.domains)
+        ),
+        counts=_counts(built, outcome),
+        status=status.value,
+        complete=outcome.listed and status in (Status.COMPLETE, Status.INFEASIBLE),
+        proved_optimal=status in (Status.COMPLETE, Status.OPTIMAL),
+        elapsed_s=round(deadline.elapsed, 6),
+        candidates=listed,
+        notes=[*built.notes, *outcome.notes, *_notes(problem, built, outcome)],
+    )
+
+
+def _key(model: Model, problem: Problem) -> Expr:
+    rank = problem.search.rank
+    if rank in model.keys:
+        return model.keys[rank]
+    needed = {"carver": "priority", "traffic": "traffic_bytes", "time": "time_us"}[rank]
+    metric = model.metrics.get(needed)
+    reason = metric.reason if metric is not None else f"no time model for {problem.device.name}"
+    other = ", ".join(model.keys)
+    raise InputError(
+        Issue(f"cannot rank by {rank}: {reason}", "search.rank", problem.source, f"this problem can rank by {other}")
+    )
+
+
+def _run(problem: Problem, request: Request, key: Expr) -> tuple[str, Outcome]:
+    chosen = problem.search.engine
+    size = cartesian(request.model.domains)
+    if chosen != "auto":
+        return chosen, _ask(engine_named(chosen), request, key, problem.search.top, size)
+    reason = f"auto chose cpsat: the space has {size} candidates, too many to list"
+    if size <= VECTOR_LIMIT:
+        try:
+            outcome = engine_named("vector").enumerate(request)
+            outcome.notes.append(f"auto chose vector: {size} candidates can be listed one and all")
+            return "vector", outcome
+        except UnsupportedError as error:
+            reason = f"auto chose cpsat: {error}"
+    outcome = _ask(engine_named("cpsat"), request, key, problem.search.top, size)
+    outcome.notes.append(reason)
+    return "cpsat", outcome
+
+
+def _ask(solver: Engine, request: Request, key: Expr, top: int, size: int) -> Outcome:
+    if solver.name == "vector":
+        return solver.enumerate(request)
+    decided = replace(request, model=_decided(request.model))
+    if size <= LIST_LIMIT[solver.name]:
+        return solver.enumerate(decided)
+    return solver.best(decided, key, top)
+
+
+def _decided(model: Model) -> Model:
+    """Undecidable rules become rules that keep their tiles out, for engines that know no third verdict."""
+    return model.with_rules(tuple(_keep_out(r) if r.hard and r.limit is None else r for r in model.rules))
+
+
+def _keep_out(rule: Rule) -> Rule:
+    return replace(rule, value=negate(rule.when or TRUE), limit=TRUE, when=None, has_slack=False)
+
+
+def _status(outcome: Outcome) -> Status:
+    if outcome.status is Status.INFEASIBLE and outcome.unknown:
+        return Status.UNKNOWN
+    return outcome.status
+
+
+def _counts(model: Model, outcome: Outcome) -> Counts:
+    return Counts(
+        candidates=cartesian(model.domains),
+        feasible=outcome.feasible,
+        soft=outcome.soft if model.soft or outcome.soft is None else 0,
+        unknown=outcome.unknown,
+        rejected=outcome.rejected,
+    )
+
+
+def _notes(problem: Problem, model: Model, outcome: Outcome) -> list[str]:
+    notes = [f"{rule.id} is not judged: {rule.unknown}" for rule in model.undecided]
+    if outcome.soft and not problem.search.allow_soft:
+        notes.append(f"{outcome.soft} tiles break only soft rules and are left out; --allow-soft lists them")
+    notes += [f"{m.name}: {m.reason}" for m in model.metrics.values() if m.expr is None]
+    notes.append(f"time_us: no time model for {problem.device.name}")
+    if problem.model.blocks_per_sm is not None:
+        notes.append(f"waves, tail_fill and priority assume {problem.model.blocks_per_sm} blocks per SM, as asked")
+    return notes

@@ -1,0 +1,1 @@
+"""Explanations: judging a tile rule by rule, the nearest tiles that fit, and conflicts between rules."""
