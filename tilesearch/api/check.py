@@ -10,8 +10,8 @@ from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.api.ranking import metrics_of
 from tilesearch.engines.base import Deadline
 from tilesearch.errors import InputError, Issue
-from tilesearch.explain.judge import judge
-from tilesearch.explain.nearest import nearest
+from tilesearch.explanation.judge import judge
+from tilesearch.explanation.nearest import nearest
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import const
 from tilesearch.rules.model import Model
@@ -60,7 +60,11 @@ def check_problem(problem: Problem, tile: str | Mapping[str, int]) -> CheckAnswe
         rules=list(judgement.reports),
         metrics=metrics_of(wide, full),
         nearest=[] if fine else nearest(built, full, deadline),
-        notes=[*built.notes, *(f"{m.name}: {m.reason}" for m in built.metrics.values() if m.expr is None)],
+        notes=[
+            *built.notes,
+            *(remark.text for remark in built.remarks if evaluate(remark.when, full)),
+            *(f"{m.name}: {m.reason}" for m in built.metrics.values() if m.expr is None),
+        ],
     )
 
 

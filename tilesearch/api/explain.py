@@ -13,9 +13,9 @@ from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.engines.base import Deadline, Request
 from tilesearch.engines.registry import engine
 from tilesearch.errors import UnsupportedError
-from tilesearch.explain.conflict import Conflict, find_conflict
-from tilesearch.explain.judge import slack, verdict_of
-from tilesearch.explain.nearest import nearest
+from tilesearch.explanation.conflict import Conflict, find_conflict
+from tilesearch.explanation.judge import slack, verdict_of
+from tilesearch.explanation.nearest import nearest
 from tilesearch.rules.model import Model, Rule
 from tilesearch.specs.ops import OpSpec
 from tilesearch.specs.problems import Problem

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tilesearch.answers import Candidate, Metrics, Tile
 from tilesearch.engines.base import Tiles
-from tilesearch.explain.judge import binding_of, verdict_of
+from tilesearch.explanation.judge import binding_of, verdict_of
 from tilesearch.rules.columns import Column, ColumnEvaluator
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import Expr

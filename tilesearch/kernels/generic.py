@@ -5,11 +5,13 @@ Shared memory is stages x the staged regions; registers are the accumulators. No
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.base import Context, variables
 from tilesearch.program.form import Program
 from tilesearch.rules import nvidia, presets
-from tilesearch.rules.expr import Expr, Var, ceildiv, const
+from tilesearch.rules.expr import FALSE, Expr, Var, ceildiv, const
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of
 from tilesearch.rules.metrics import launch_metrics, residency_of
@@ -32,13 +34,15 @@ def build(context: Context) -> Model:
     if context.rules.preset == "seed-carver":
         return presets.seed_carver(device, program, geometry, load, space)
     residency = residency_of(device, load, context.model.occupancy)
-    rules = _rules(device, program, geometry, load)
+    instructions = instruction_choice(device, program, geometry)
+    rules = _rules(device, load, instructions)
     rules = (
         *rules,
         nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"),
         nvidia.grid(device, geometry.grid()),
     )
-    return launch_metrics(device, program, geometry, load, residency, space, rules, context.model.blocks_per_sm)
+    model = launch_metrics(device, program, geometry, load, residency, space, rules, context.model.blocks_per_sm)
+    return replace(model, remarks=instructions.remarks)
 
 
 def tile_variables(program: Program) -> tuple[str, ...]:
@@ -75,29 +79,30 @@ def accumulators(program: Program, geometry: Geometry, threads: Expr) -> Expr:
     return ceildiv(geometry.output_tile() * bits, threads * 32)
 
 
-def _rules(device: NvidiaDevice, program: Program, geometry: Geometry, load: Load) -> tuple[Rule, ...]:
+def _rules(device: NvidiaDevice, load: Load, instructions: nvidia.InstructionChoice) -> tuple[Rule, ...]:
     per_block = nvidia.shared_memory(device, load.shared)
     return (
         per_block,
         nvidia.shared_memory_per_sm(device, load.shared, per_block),
         nvidia.accumulators(device, load.registers),
         nvidia.register_file(device, load),
-        *_instruction_rules(device, program, geometry),
+        *instructions.rules,
         nvidia.threads(device, load.threads),
     )
 
 
-def _instruction_rules(device: NvidiaDevice, program: Program, geometry: Geometry) -> tuple[Rule, ...]:
+def instruction_choice(device: NvidiaDevice, program: Program, geometry: Geometry) -> nvidia.InstructionChoice:
+    """The rules on the matrix instruction; none where the operator has no product or runs on CUDA cores."""
     product = program.contraction
     if product is None or not program.roof.startswith("tensor_core"):
-        return ()
+        return nvidia.InstructionChoice(FALSE, ())
     tile = nvidia.TileShape(
         m=geometry.tile(program.dim(product.m)),
         n=geometry.tile(program.dim(product.n)),
         k=geometry.tile(program.dim(product.k)),
         warps=Var("num_warps"),
     )
-    return nvidia.instruction_rules(available_instructions(device, program), tile).rules
+    return nvidia.instruction_rules(available_instructions(device, program), tile)
 
 
 def available_instructions(device: NvidiaDevice, program: Program) -> tuple[Instruction, ...]:

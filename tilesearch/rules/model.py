@@ -82,6 +82,14 @@ class Variable:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """Something worth saying of a tile that no rule stops: a fallback, for example. Said where `when` holds."""
+
+    when: Expr
+    text: str
+
+
+@dataclass(frozen=True)
 class Model:
     """Variables, metrics and rules of one problem.
 
@@ -96,6 +104,7 @@ class Model:
     constants: Mapping[str, int] = field(default_factory=dict)
     fractions: Mapping[str, tuple[Expr, Expr]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def domains(self) -> dict[str, tuple[int, ...]]:

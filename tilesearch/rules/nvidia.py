@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilesearch.rules.expr import FALSE, Expr, all_of, any_of, ceildiv, const, divides, member, select
+from tilesearch.rules.expr import FALSE, Expr, all_of, any_of, ceildiv, const, divides, member, negate, select
 from tilesearch.rules.limits import constant_of, known, limit, number, numbers, source
-from tilesearch.rules.model import Rule, constant, named
+from tilesearch.rules.model import Remark, Rule, constant, named
 from tilesearch.rules.occupancy import Load, Residency, launch_registers, shared_allocation
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.instructions import Instruction
@@ -138,7 +138,7 @@ class InstructionChoice:
 
     warpgroup: Expr
     rules: tuple[Rule, ...]
-    note: str = ""
+    remarks: tuple[Remark, ...] = ()
 
 
 def instruction_rules(instructions: tuple[Instruction, ...], tile: TileShape) -> InstructionChoice:
@@ -155,8 +155,18 @@ def instruction_rules(instructions: tuple[Instruction, ...], tile: TileShape) ->
         shape = {axis: select(warpgroup, _shape(wide)[axis], shape[axis]) for axis in shape}
     rules = [_shape_rule(axis, getattr(tile, axis), multiple) for axis, multiple in shape.items()]
     rules.append(_warps_rule(tile, base, narrow is None))
-    note = "" if wide is None or narrow is None else "wgmma where the tile allows it, mma otherwise"
-    return InstructionChoice(warpgroup, tuple(rules), note)
+    remarks: tuple[Remark, ...] = ()
+    if wide is not None and narrow is not None:
+        remarks = (Remark(negate(warpgroup), _fallback(wide, narrow)),)
+    return InstructionChoice(warpgroup, tuple(rules), remarks)
+
+
+def _fallback(wide: Instruction, narrow: Instruction) -> str:
+    group = wide.threads // 32
+    return (
+        f"falls back from wgmma to mma m{narrow.m}n{_step(narrow)}: wgmma needs whole warpgroups of {group} warps "
+        f"with {wide.m} rows each, and a legal N"
+    )
 
 
 def _smallest(instructions: list[Instruction]) -> Instruction | None:

@@ -1,0 +1,115 @@
+"""solve and check through the Python API."""
+
+import pytest
+
+import tilesearch as ts
+from tilesearch.errors import InputError
+
+OP = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
+POWERS = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
+
+
+def test_the_main_job():
+    answer = ts.solve(ts.load_problem("problems/gemm4096.toml"))
+    counts = answer.counts
+    assert counts.candidates == 1200 == counts.feasible + counts.soft + counts.unknown + sum(counts.rejected.values())
+    assert answer.complete
+    assert answer.proved_optimal
+    assert (answer.best.tile.block_m, answer.best.tile.block_n) == (256, 128)
+    keys = [c.metrics.priority for c in answer.candidates]
+    assert keys == sorted(keys)
+    assert [c.rank for c in answer.candidates] == list(range(1, 21))
+
+
+def test_ties_are_counted_and_ordered():
+    answer = ts.solve(OP, "h200", top=100)
+    top = [c for c in answer.candidates if c.metrics.priority == answer.best.metrics.priority]
+    assert {c.tied for c in top} == {len(top)}
+    order = [(-c.metrics.tail_fill, -_slack(c)) for c in top]
+    assert order == sorted(order)
+
+
+def _slack(candidate):
+    verdict = ts.check(OP, "h200", candidate.tile.as_dict())
+    return min(r.slack for r in verdict.rules if r.slack is not None and r.id[:2] in ("C1", "C2"))
+
+
+def test_traffic_ranks_by_bytes():
+    answer = ts.solve(OP, "h200", rank="traffic", top=500)
+    traffic = [c.metrics.traffic_bytes for c in answer.candidates]
+    assert traffic == sorted(traffic)
+
+
+def test_a_limits_only_device_cannot_rank_by_waves():
+    with pytest.raises(InputError, match="sm_count is not known"):
+        ts.solve(OP, "cc90")
+    answer = ts.solve(OP, "cc90", rank="traffic")
+    assert answer.best.metrics.waves is None
+    assert any("sm_count" in note for note in answer.notes)
+
+
+def test_nothing_fits_is_an_answer():
+    answer = ts.solve(OP, "h200", rules=["block_m >= 256", "block_m <= 128"])
+    assert (answer.status, answer.candidates, answer.complete) == ("infeasible", [], True)
+    with pytest.raises(LookupError, match="infeasible"):
+        _ = answer.best
+
+
+def test_split_k_counts_partials():
+    op = ts.Gemm(m=1024, n=1024, k=16384, out="fp32")
+    tile = {"block_m": 128, "block_n": 128, "block_k": 64, "num_stages": 3}
+    one, eight = (ts.check(op, "h200", tile | {"split_k": s}).metrics for s in (1, 8))
+    assert (one.grid, eight.grid) == (64, 512)
+    assert eight.traffic_bytes - one.traffic_bytes == 2 * 8 * 1024 * 1024 * 4
+
+
+def test_assumed_residency_changes_waves_not_rules():
+    answer = ts.solve(OP, "h200", model={"blocks_per_sm": 2})
+    best = answer.best.metrics
+    assert best.waves == -(-best.grid // (2 * 132))
+    assert any("assume 2 blocks" in note for note in answer.notes)
+
+
+def test_big_extents_stay_exact():
+    big = 2**31 - 1
+    op = ts.Gemm(m=big, n=big, k=big, batch=big)
+    tile = {"block_m": 128, "block_n": 128, "block_k": 64}
+    verdict = ts.check(op, "h200", tile)
+    blocks = -(-big // 128)
+    assert verdict.metrics.grid == big * blocks * blocks
+    assert "C4.grid" in verdict.violations
+    assert verdict.metrics.traffic_bytes == 2 * big**3 * 2 * blocks + 2 * big**3
+
+
+@pytest.mark.parametrize("engine", ["cpsat", "z3"])
+def test_solver_engines_give_the_same_list(engine):
+    space = {"block_m": [64, 128, 256], "block_n": [64, 128, 256], "block_k": [32, 64], "num_stages": [2, 3, 4]}
+    expected = ts.solve(OP, "h200", space=space)
+    got = ts.solve(OP, "h200", space=space, engine=engine)
+    assert [c.tile for c in got.candidates] == [c.tile for c in expected.candidates]
+    assert [c.tied for c in got.candidates] == [c.tied for c in expected.candidates]
+    assert got.counts.feasible == expected.counts.feasible
+
+
+def test_aliases_and_threads():
+    verdict = ts.check(OP, "h200", {"BLOCK_SIZE_M": 128, "BLOCK_N": 256, "block_k": 64, "num_threads": 256})
+    assert verdict.tile.num_warps == 8
+    with pytest.raises(InputError, match="did you mean 'block_m'"):
+        ts.check(OP, "h200", {"blok_m": 128})
+
+
+def test_an_incomplete_tile_is_refused():
+    with pytest.raises(InputError, match=r"tile.block_k: is required and absent"):
+        ts.check(OP, "h200", {"block_m": 128, "block_n": 128})
+
+
+def test_dtype_without_an_instruction():
+    with pytest.raises(InputError, match="no matrix instruction"):
+        ts.solve(ts.Gemm(m=512, n=512, k=512, dtype="fp8_e4m3"), "a100_80gb")
+    assert ts.solve(ts.Gemm(m=512, n=512, k=512, dtype="fp32"), "v100").best
+
+
+def test_the_mma_fallback_is_said():
+    verdict = ts.check(OP, "h200", {"block_m": 32, "block_n": 128, "block_k": 64, "num_warps": 4})
+    assert verdict.verdict == "fits"
+    assert any("mma" in note for note in verdict.notes)
