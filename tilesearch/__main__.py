@@ -1,0 +1,5 @@
+"""`python -m tilesearch`."""
+
+from tilesearch.cli import main
+
+main()

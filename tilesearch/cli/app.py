@@ -1,0 +1,24 @@
+"""The commands by name. A new command is a module in `cli.commands` and a line here."""
+
+from __future__ import annotations
+
+import typer
+
+from tilesearch.cli.command import group
+from tilesearch.cli.commands import solve
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("solve")(solve.solve)
+
+
+@app.callback()
+@group
+def _root() -> None:
+    """Which tiles fit, which rule stops the others, and the nearest tile that fits."""

@@ -1,0 +1,122 @@
+"""The options over a problem file, and faults named by the option that brought them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import typer
+
+from tilesearch.errors import InputError, Issue
+from tilesearch.specs.problems import Problem, load_problem
+
+Texts = list[str] | None
+
+_KEYS = {
+    "rank": ("search.rank", "--rank"),
+    "top": ("search.top", "--top"),
+    "engine": ("search.engine", "--engine"),
+    "time_limit": ("search.time_limit_s", "--time-limit"),
+    "preset": ("rules.preset", "--preset"),
+}
+_NUMBERS = ("top", "time_limit")
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """A problem file and what the command line puts in place of parts of it."""
+
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A problem file, or the name of a shipped one.")]
+    device: Annotated[
+        str | None, typer.Option("--device", metavar="NAME|FILE", help="Another device than the file's.")
+    ] = None
+    rank: Annotated[
+        str | None, typer.Option("--rank", metavar="carver|traffic|time", help="What comes first.")
+    ] = None
+    top: Annotated[str | None, typer.Option("--top", metavar="N", help="How many tiles to list.")] = None
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="auto|vector|cpsat|z3", help="Which engine searches.")
+    ] = None
+    time_limit: Annotated[
+        str | None, typer.Option("--time-limit", metavar="SECONDS", help="When to stop with what was found.")
+    ] = None
+    allow_soft: Annotated[
+        bool, typer.Option("--allow-soft", help="List tiles that break only soft rules as well.")
+    ] = False
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="default|seed-carver", help="Which rules apply.")
+    ] = None
+    rule: Annotated[
+        Texts, typer.Option("--rule", metavar="EXPR", help="A rule of your own, such as 'block_k >= 32'. Repeatable.")
+    ] = None
+    assignments: Annotated[
+        Texts,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any key of the problem file: --set space.block_m=[64,128]. Repeatable."
+        ),
+    ] = None
+
+    @contextmanager
+    def opened(self) -> Iterator[Problem]:
+        """The problem; faults found in it, here or later, are named by the option that brought them."""
+        overrides, names = self._overrides()
+        rules = tuple(self.rule or ())
+        try:
+            problem = load_problem(self.problem, overrides, self.device)
+            for number, text in enumerate(rules, start=len(problem.rules.extra)):
+                names[f"rules.extra[{number}]"] = f"--rule {text!r}"
+            extra = problem.rules.model_copy(update={"extra": (*problem.rules.extra, *rules)})
+            yield problem.replace(rules=extra)
+        except InputError as error:
+            raise InputError([_renamed(issue, names) for issue in error.issues]) from None
+
+    def _overrides(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Values by dotted key, and the option that each key comes from."""
+        overrides, names, issues = _assigned(self.assignments or [])
+        for field, (key, option) in _KEYS.items():
+            text = getattr(self, field)
+            if text is not None:
+                overrides[key] = toml_value(text) if field in _NUMBERS else text
+                names[key] = option
+        if self.allow_soft:
+            overrides["search.allow_soft"] = True
+            names["search.allow_soft"] = "--allow-soft"
+        if self.device is not None:
+            names["device"] = "--device"
+        if issues:
+            raise InputError(issues)
+        return overrides, names
+
+
+def _assigned(texts: list[str]) -> tuple[dict[str, Any], dict[str, str], list[Issue]]:
+    overrides: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    issues = []
+    for text in texts:
+        key, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not all(key.split(".")):
+            issues.append(Issue(f"{text!r} is no assignment", "--set", hint="write --set section.key=value"))
+            continue
+        overrides[key] = toml_value(value)
+        names[key] = f"--set {key}"
+    return overrides, names, issues
+
+
+def toml_value(text: str) -> Any:
+    """`text` as a TOML value, or as it stands where it is none: ``fp16`` is a string, ``[64, 128]`` a list."""
+    try:
+        parsed = tomllib.loads(f"value = {text}\n")
+    except (ValueError, RecursionError):
+        return text
+    return parsed["value"] if parsed.keys() == {"value"} else text
+
+
+def _renamed(issue: Issue, names: dict[str, str]) -> Issue:
+    keys = [key for key in names if issue.where == key or issue.where.startswith((f"{key}.", f"{key}["))]
+    if not keys:
+        return issue
+    key = max(keys, key=len)
+    return replace(issue, where=names[key] + issue.where.removeprefix(key), source="")

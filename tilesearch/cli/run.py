@@ -1,0 +1,98 @@
+"""Running the command line: one place for exit statuses, error messages and broken pipes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from tilesearch.cli.command import Printable
+from tilesearch.errors import TilesearchError
+
+BAD_INPUT = 2
+STOPPED = 3
+BUG = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[2]  # ClickException, wherever Typer keeps it
+
+
+def main() -> None:
+    """The `tilesearch` command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit status. Bad input never ends in a traceback, a bug does."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character still gets the rest
+    try:
+        return _run(arguments)
+    except TilesearchError as error:
+        complain(str(error))
+        return error.exit_status
+    except _UsageError as error:
+        return _usage(error)
+    except TimeoutError as error:
+        complain(str(error) or "stopped by the time limit with nothing settled")
+        return STOPPED
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes stdout at exit, and would complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception:
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        complain("this is a bug in tilesearch; please report it with the command and the traceback above")
+        return BUG
+
+
+def _run(arguments: Sequence[str]) -> int:
+    from tilesearch.cli.app import app
+
+    result = app(args=list(arguments), prog_name="tilesearch", standalone_mode=False)
+    if not isinstance(result, Printable):
+        return result if isinstance(result, int) else 0
+    _print(result)
+    return result.reply.status
+
+
+def _print(result: Printable) -> None:
+    import shutil
+
+    from tilesearch.report import Format, render
+
+    output, report = result.output, result.reply.report
+    width = shutil.get_terminal_size(fallback=(100, 24)).columns
+    text = render(report, output.format, quiet=output.quiet, width=width, bold=_can_show_bold())
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    if output.format is Format.CSV and not output.quiet:
+        for note in report.notes:
+            print(f"note: {note}", file=sys.stderr)
+
+
+def _can_show_bold() -> bool:
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+
+
+def complain(text: str) -> None:
+    """Print an error message, one line an issue, on stderr."""
+    for line in text.splitlines():
+        print(f"error: {line}", file=sys.stderr)
+
+
+def _usage(error: Exception) -> int:
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message() if hasattr(error, "format_message") else error, file=sys.stderr)
+        return BAD_INPUT
+    complain(error.format_message() if hasattr(error, "format_message") else str(error))
+    if context is not None:
+        print(f"Try '{context.command_path} --help'.", file=sys.stderr)
+    return BAD_INPUT

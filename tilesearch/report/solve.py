@@ -1,0 +1,147 @@
+"""The report of `solve`: a header, what was counted, the ranked tiles, what was proved."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tilesearch.answers import Candidate, Counts, Metrics, SolveAnswer
+from tilesearch.report.base import Records, Report
+from tilesearch.report.document import Column, Document, Table, Text, notes
+from tilesearch.report.words import (
+    ABSENT,
+    count_of,
+    integer,
+    kilobytes,
+    megabytes,
+    microseconds,
+    op_text,
+    percent,
+    residency,
+    tile_text,
+)
+
+_KEYS = {
+    "carver": ("priority", "(traffic + 1) x waves"),
+    "traffic": ("traffic_bytes", "bytes between L2 and the SMs"),
+    "time": ("time_us", "estimated time"),
+}
+_METRICS = tuple(name for name in Metrics.model_fields if name != "blocks_by")
+
+
+def solve_report(answer: SolveAnswer) -> Report:
+    """How an answer of `solve` is shown."""
+    return Report(answer, partial(_document, answer), partial(_records, answer), answer.notes)
+
+
+def _document(answer: SolveAnswer) -> Document:
+    meaning = _KEYS.get(answer.rank, ("", ""))[1]
+    header = (
+        f"{answer.problem} on {answer.device}: {op_text(answer.op)}; {answer.kernel} kernel; "
+        f"ranked by {answer.rank}{f', {meaning}' if meaning else ''}"
+    )
+    document = Document().add(Text(header, strong=True), Text(counts_text(answer.counts)))
+    document.add(_table(answer), Text(_ties(answer), note=True), Text(_proved(answer)), notes(answer.notes))
+    return document
+
+
+def counts_text(counts: Counts) -> str:
+    """``1200 candidates: 934 fit, 266 rejected: C1.shared_memory 102, …``."""
+    parts = []
+    if counts.feasible is not None:
+        parts.append(f"{counts.feasible} fit")
+    if counts.soft:
+        parts.append(f"{counts.soft} break only soft rules")
+    if counts.unknown:
+        parts.append(f"{counts.unknown} need a limit that is not known")
+    if counts.rejected is not None:
+        rules = ", ".join(f"{name} {number}" for name, number in counts.rejected.items() if number)
+        parts.append(f"{sum(counts.rejected.values())} rejected{f': {rules}' if rules else ''}")
+    whole = count_of(counts.candidates, "candidate")
+    return f"{whole}: {', '.join(parts)}" if parts else f"{whole}, not counted one by one"
+
+
+def _table(answer: SolveAnswer) -> Table:
+    varying = {name for name, domain in answer.space.variables.items() if len(domain) > 1}
+    timed = any(c.metrics.time_us is not None for c in answer.candidates)
+    mixed = any(c.verdict != "fits" for c in answer.candidates)
+    columns = [
+        Column("#", right=True),
+        Column("tile"),
+        *([Column("verdict")] if mixed else []),
+        *([Column("time us")] if timed else []),
+        Column("traffic MB", right=True, drop=2),
+        Column("shared KB", right=True, drop=3),
+        Column("acc", right=True, drop=5),
+        Column("blocks/SM", drop=4),
+        Column("grid", right=True, drop=8),
+        Column("waves", right=True, drop=6),
+        Column("tail %", right=True, drop=7),
+        *([] if answer.rank == "time" else [Column("key", right=True, drop=1)]),
+    ]
+    rows = []
+    for candidate in answer.candidates:
+        m = candidate.metrics
+        rows.append(
+            [
+                f"{candidate.rank}{'=' if (candidate.tied or 1) > 1 else ' '}",
+                tile_text(candidate.tile, varying),
+                *([candidate.verdict] if mixed else []),
+                *([microseconds(m)] if timed else []),
+                megabytes(m.traffic_bytes),
+                kilobytes(m.shared_bytes),
+                integer(m.accumulators_per_thread),
+                residency(m),
+                integer(m.grid),
+                integer(m.waves),
+                percent(m.tail_fill),
+                *([] if answer.rank == "time" else [_key(answer, candidate)]),
+            ]
+        )
+    return Table(columns, rows)
+
+
+def _key(answer: SolveAnswer, candidate: Candidate) -> str:
+    name = _KEYS.get(answer.rank, ("", ""))[0]
+    value = getattr(candidate.metrics, name, None)
+    return ABSENT if value is None else str(value)
+
+
+def _ties(answer: SolveAnswer) -> str:
+    first = next((c for c in answer.candidates if (c.tied or 1) > 1), None)
+    if first is None:
+        return ""
+    what = "has a time interval that overlaps the best tile's" if answer.rank == "time" else "shares its key with others"
+    return f"= {what}: rank {first.rank} is one of {first.tied}"
+
+
+def _proved(answer: SolveAnswer) -> str:
+    shown = count_of(len(answer.candidates), "tile")
+    text = {
+        "complete": f"complete: every candidate was judged; {shown} listed",
+        "optimal": f"proved: no tile is better than the {shown} listed; the others were not listed",
+        "feasible": f"partial: stopped by a limit; the {shown} listed fit, better ones may exist",
+        "infeasible": "proved: no tile fits; `tilesearch explain` says which rules contradict each other",
+        "unknown": "undecided: stopped by a limit before any tile was found",
+    }[answer.status]
+    if answer.status == "unknown" and answer.counts.unknown:
+        text = "undecided: no tile is known to fit, and a limit that others need is not known"
+    return f"{text} ({answer.engine} engine, {answer.elapsed_s:.3g} s)"
+
+
+def _records(answer: SolveAnswer) -> Records:
+    variables = list(answer.space.variables)
+    by = list(dict.fromkeys(name for c in answer.candidates for name in c.metrics.blocks_by))
+    header = ["rank", "tied", "verdict", *variables, *_METRICS, *(f"blocks_by_{name}" for name in by), "binding"]
+    rows = [
+        [
+            c.rank,
+            c.tied,
+            c.verdict,
+            *(c.tile.as_dict().get(name) for name in variables),
+            *(getattr(c.metrics, name) for name in _METRICS),
+            *(c.metrics.blocks_by.get(name) for name in by),
+            c.binding,
+        ]
+        for c in answer.candidates
+    ]
+    return Records(header, rows)
