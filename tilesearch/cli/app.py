@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from tilesearch.cli.command import group
-from tilesearch.cli.commands import solve
+from tilesearch.cli.commands import check, explain, solve, verify
 
 app = typer.Typer(
     add_completion=False,
@@ -16,6 +16,9 @@ app = typer.Typer(
 )
 
 app.command("solve")(solve.solve)
+app.command("check")(check.check)
+app.command("explain")(explain.explain)
+app.command("verify")(verify.verify)
 
 
 @app.callback()

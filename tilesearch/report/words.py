@@ -58,6 +58,11 @@ def op_text(op: Mapping[str, Any]) -> str:
     return " ".join([kind, *extents, str(op.get("dtype", ""))]).strip()
 
 
+def subject(op: Mapping[str, Any], device: str, kernel: str) -> str:
+    """What an answer is about: ``gemm 4096x4096x4096 fp16 -> fp16 on h200, generic kernel``."""
+    return f"{op_text(op)}; on {device}; {kernel} kernel"
+
+
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true"
@@ -111,17 +116,24 @@ def residency(metrics: Metrics) -> str:
     """Blocks per SM and the resources that allow no more: ``2 regs+smem``."""
     if metrics.blocks_per_sm is None:
         return ABSENT
-    binds = [_SHORT_RESOURCES.get(n, n) for n, v in metrics.blocks_by.items() if v == metrics.blocks_per_sm]
-    return f"{metrics.blocks_per_sm} {'+'.join(binds)}".strip()
+    return f"{metrics.blocks_per_sm} {'+'.join(_SHORT_RESOURCES.get(n, n) for n in _binding(metrics))}".strip()
+
+
+def residency_text(metrics: Metrics) -> str:
+    """The same in a sentence: ``2 blocks/SM by registers and shared_memory``."""
+    binds = " and ".join(_binding(metrics))
+    return f"{integer(metrics.blocks_per_sm)} blocks/SM{f' by {binds}' if binds else ''}"
+
+
+def _binding(metrics: Metrics) -> list[str]:
+    return [name for name, blocks in metrics.blocks_by.items() if blocks == metrics.blocks_per_sm]
 
 
 def amount(value: int | None, unit: str) -> str:
-    """A value of a rule with its unit; bytes from a kilobyte on in KB, exact only where the detail is read."""
+    """A value or limit of a rule in a table: bytes in KB, counts bare, since the rule says of what."""
     if value is None:
         return ABSENT
-    if unit == "B" and abs(value) >= 1024:
-        return f"{value / 1024:.1f} KB"
-    return f"{value} {unit}".strip()
+    return f"{value / 1024:.1f} KB" if unit == "B" else str(value)
 
 
 def count_of(number: int, singular: str, plural: str = "") -> str:
