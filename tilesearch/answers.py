@@ -182,6 +182,80 @@ class DeviceRow(Record):
     aliases: list[str]
 
 
+class DeviceNumber(Record):
+    """One number of a device file, or several that belong together; in words where it is not known."""
+
+    key: str
+    value: int | float | str | list[int | float | str]
+    unit: str
+    source: str
+    note: str
+
+
+class PolicyRate(Record):
+    """The rate that a policy takes for a roof, and from which calibration."""
+
+    value: float
+    calibration: str
+    note: str
+
+
+class CalibrationRow(Record):
+    """One figure for what a unit really reaches; `value` is None for a ratio of an unknown peak."""
+
+    id: str
+    kind: str
+    value: float | None
+    ratio: float | None
+    conditions: str
+    source: str
+    note: str
+
+
+class DeviceRoof(Record):
+    """A peak rate, what each policy takes for it (None: nothing), and the calibrations to choose from."""
+
+    name: str
+    acc: str | None
+    theoretical: float | None
+    unit: str
+    source: str
+    note: str
+    policies: dict[str, PolicyRate | None]
+    calibrations: list[CalibrationRow]
+
+
+class DeviceSheet(Record):
+    """Everything that is known of a device, each number with its source. The first roof is the bandwidth."""
+
+    name: str
+    vendor: str
+    compute_capability: str | None
+    aliases: list[str]
+    inherits: str | None
+    limits_only: bool
+    note: str
+    numbers: list[DeviceNumber]
+    roofs: list[DeviceRoof]
+
+
+class DeviceDifference(Record):
+    """A key at which two devices differ; None where a device has no such key."""
+
+    key: str
+    unit: str
+    a: int | float | str | list[int | float | str] | None
+    b: int | float | str | list[int | float | str] | None
+
+
+class DeviceDiff(Record):
+    """Only what differs between two devices."""
+
+    a: str
+    b: str
+    differences: list[DeviceDifference]
+
+
 class Disagreement(Record):
     """One row whose recorded answer differs from the computed one."""
 

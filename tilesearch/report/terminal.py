@@ -55,7 +55,7 @@ def _wrap(text: str, width: int, first: str = "", rest: str = "") -> str:
 
 
 def _table(table: Table, width: int, bold: bool) -> str:
-    kept, hidden = _fitting(table, width)
+    kept, hidden, tight = _fitting(table, width)
     shown = RichTable(
         box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold" if bold else ""
     )
@@ -64,7 +64,7 @@ def _table(table: Table, width: int, bold: bool) -> str:
         shown.add_column(
             RichText(column.name),
             justify="right" if column.right else "left",
-            no_wrap=not column.wraps,
+            no_wrap=not (column.wraps or tight),
             overflow="fold",
         )
     for row in table.rows:
@@ -81,16 +81,20 @@ def _table(table: Table, width: int, bold: bool) -> str:
     return "\n".join(lines)
 
 
-def _fitting(table: Table, width: int) -> tuple[list[int], list[int]]:
-    """The columns that fit, and those that give way, in order."""
+def _fitting(table: Table, width: int) -> tuple[list[int], list[int], bool]:
+    """The columns that fit, those that give way, and whether even so there is too little room."""
     need = [_need(table, index, column) for index, column in enumerate(table.columns)]
     kept = list(range(len(table.columns)))
     while sum(need[i] for i in kept) + _GAP * (len(kept) - 1) > width:
         droppable = [i for i in kept if table.columns[i].drop]
         if not droppable:
-            break
+            return kept, _others(table, kept), True
         kept.remove(max(droppable, key=lambda i: table.columns[i].drop))
-    return kept, [i for i in range(len(table.columns)) if i not in kept]
+    return kept, _others(table, kept), False
+
+
+def _others(table: Table, kept: Sequence[int]) -> list[int]:
+    return [i for i in range(len(table.columns)) if i not in kept]
 
 
 def _need(table: Table, index: int, column: Column) -> int:
