@@ -42,11 +42,17 @@ class Report:
     document: Callable[[], Document]
     records: Callable[[], Records]
     notes: Sequence[str] = field(default_factory=tuple)
+    only_json: bool = False
+
+
+def json_report(answer: dict[str, Any]) -> Report:
+    """A report of what is JSON by nature, and printed as JSON in every format."""
+    return Report(answer, Document, lambda: Records((), ()), only_json=True)
 
 
 def render(report: Report, style: Format, *, quiet: bool = False, width: int = 100, bold: bool = False) -> str:
     """The text of a report. `quiet` leaves the notes of a table out; `width` and `bold` are the terminal's."""
-    if style is Format.JSON:
+    if style is Format.JSON or report.only_json:
         return to_json(report.answer)
     if style is Format.CSV:
         return to_csv(report.records())

@@ -58,10 +58,10 @@ def _rules(answer: CheckAnswer) -> Table:
     columns = [
         Column(""),
         Column("rule"),
-        Column("value", right=True, drop=2),
-        Column("limit", right=True, drop=1),
-        Column("slack %", right=True, drop=3),
-        Column("in numbers", wraps=True),
+        Column("value", right=True),
+        Column("limit", right=True),
+        Column("slack %", right=True, drop=1),
+        Column("in numbers", wraps=True, drop=2),
     ]
     rows = [
         [_mark(r), r.id, amount(r.value, r.unit), amount(r.limit, r.unit), percent(r.slack), _working(r)]
