@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -65,7 +66,7 @@ def _hint(name: str) -> str:
     return f"{close} {names}" if close.startswith("did you mean") else names
 
 
-def _definitions(models: list[type[BaseModel]]) -> dict[str, Any]:
+def _definitions(models: Sequence[type[BaseModel]]) -> dict[str, Any]:
     defs: dict[str, Any] = models_json_schema([(m, "validation") for m in models], ref_template=_REF)[1]["$defs"]
     return defs
 
@@ -89,8 +90,9 @@ def _device() -> dict[str, Any]:
     """A device file: all keys of its vendor, or those that it does not inherit."""
     models = list(VENDORS.values())
     defs = _definitions(models)
-    for name, items in (("Quantity", {"type": "number"}), ("Quantities", {"type": "array", "items": {"type": "number"}})):
-        defs[name] = _sourced(defs[name], items)
+    number = {"type": "number"}
+    defs["Quantity"] = _sourced(defs["Quantity"], number)
+    defs["Quantities"] = _sourced(defs["Quantities"], {"type": "array", "items": number})
     for model in models:
         variant = defs[model.__name__]
         everything = variant.pop("required")

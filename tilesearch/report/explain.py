@@ -18,10 +18,11 @@ def explain_report(answer: ExplainAnswer, subject: str = "") -> Report:
 def _document(answer: ExplainAnswer, subject: str) -> Document:
     document = Document().add(Text(_verdict(answer), strong=True), Text(subject))
     if not answer.feasible:
+        sets = [_set(answer, correction) for correction in answer.corrections]
         document.add(
             Table([Column("rule"), Column("says", wraps=True)], [[name, _says(answer, name)] for name in answer.core]),
             Text("Without any one of them the others go together." if len(answer.core) > 1 else ""),
-            Listing("to make room, drop one of these sets of rules", [_set(answer, c) for c in answer.corrections], numbered=True),
+            Listing("to make room, drop one of these sets of rules", sets, numbered=True),
             Listing("nearest that fit", [nearest_text(n) for n in answer.nearest], numbered=True),
         )
     return document.add(notes(answer.notes))
@@ -31,7 +32,9 @@ def _verdict(answer: ExplainAnswer) -> str:
     if answer.feasible:
         return "something fits: there is no conflict to explain"
     number = len(answer.core)
-    return f"nothing fits: these {number} rules contradict each other" if number > 1 else "nothing fits: one rule stops all"
+    if number == 1:
+        return f"nothing fits: no tile satisfies {answer.core[0]}"
+    return f"nothing fits: these {number} rules contradict each other"
 
 
 def _says(answer: ExplainAnswer, name: str) -> str:
