@@ -7,9 +7,13 @@ a term that could pass them is refused by name instead of wrapping.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tilesearch.engines.base import Deadline, Request
 from tilesearch.engines.lowering import Grid, Limits, Plan
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 _RANGE = 2**61  # differences of two terms stay below 2**62, where CP-SAT refuses a model
 _SEED = 20240607
+_UNPACKING_S = 5e-7  # what a listed tile costs after the search: time to keep back from the deadline
 _WORKERS = 2  # for optima: a second strategy beside the default search
 
 
@@ -226,11 +231,11 @@ class CpSatSession(Session):
         deadline = self.request.deadline
         model = self.translator.validated()
         status = _run(model, deadline, recorder, **parameters)[1]
-        full = most is not None and len(recorder.rows) >= most
-        if status in ("FEASIBLE", "UNKNOWN") and not full and not deadline.expired:
+        if status in ("FEASIBLE", "UNKNOWN") and not recorder.stopped and not deadline.expired:
             deadline.interrupted = True  # nothing else stops CP-SAT: it has taken the Ctrl-C itself
-        done = status in ("OPTIMAL", "INFEASIBLE") or (full and most == 1)
-        return Found(rows_of(self.problem, list(dict.fromkeys(recorder.rows))), done)
+        done = status in ("OPTIMAL", "INFEASIBLE") or (most == 1 and recorder.count == 1)
+        places = np.frombuffer(recorder.places, dtype=np.int64).reshape(recorder.count, len(self.choices))
+        return Found(rows_of(self.problem, _distinct(places, self.problem)), done)
 
 
 def _recorder(choices: Sequence[Sequence[Any]], request: Request, most: int | None) -> Any:
@@ -242,17 +247,36 @@ def _recorder(choices: Sequence[Sequence[Any]], request: Request, most: int | No
     class Recorder(cp_model.CpSolverSolutionCallback):
         def __init__(self) -> None:
             super().__init__()
-            self.rows: list[tuple[int, ...]] = []
+            self.count = 0
+            self.stopped = False
+            self.places = array("q")  # flat: a million tuples take longer to unpack than to find
 
         def on_solution_callback(self) -> None:
             value = self.SolutionBooleanValue
-            self.rows.append(tuple(next(i for i, index in enumerate(choice) if value(index)) for choice in indices))
-            if len(self.rows) % 1024 == 1:
-                report(request, "cpsat", len(self.rows))
-            if most is not None and len(self.rows) >= most:
+            self.places.extend([next(i for i, index in enumerate(choice) if value(index)) for choice in indices])
+            self.count += 1
+            if self.count % 1024 == 1:
+                report(request, "cpsat", self.count)
+                self.stopped = request.deadline.left < self.count * _UNPACKING_S
+            self.stopped = self.stopped or self.count == most
+            if self.stopped:
                 self.stop_search()
 
     return Recorder()
+
+
+def _distinct(places: NDArray[np.int64], problem: Problem) -> NDArray[np.int64]:
+    """Each row once, in the order found: CP-SAT promises no more than that every solution comes up."""
+    if problem.size >= _RANGE:
+        _, first = np.unique(places, axis=0, return_index=True)
+        return places[np.sort(first)]
+    codes = np.zeros(len(places), dtype=np.int64)
+    for column, name in enumerate(problem.names):
+        codes = codes * len(problem.domains[name]) + places[:, column]
+    if len(np.unique(codes)) == len(codes):
+        return places
+    _, first = np.unique(codes, return_index=True)
+    return places[np.sort(first)]
 
 
 class CpSatRefuter(Refuter):

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilesearch.engines.lowering import Domains, Grid, Limits, points, tabulate
+from tilesearch.errors import UnsupportedError
 from tilesearch.rules.columns import Column
 from tilesearch.rules.evaluate import bounds
 from tilesearch.rules.expr import Expr, Named
+
+_WIDEST = 2**62
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,10 @@ class Problem:
 
 def pose(domains: Domains) -> Problem:
     """The problem without rules."""
+    for name, domain in domains.items():
+        for value in domain:
+            if abs(value) >= _WIDEST:
+                raise UnsupportedError(f"{name} = {value}: values of 2**62 and more have no place in a tile")
     return Problem(dict(domains), tuple(n for n in domains if len(domains[n]) > 1))
 
 

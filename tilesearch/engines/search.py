@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilesearch.engines.base import Outcome, Request, Status, Tiles, empty_tiles
 from tilesearch.engines.keys import Key
@@ -22,7 +23,7 @@ from tilesearch.errors import UnsupportedError
 from tilesearch.rules.expr import Expr
 from tilesearch.rules.model import Rule
 
-_MOST_CELLS = 1 << 27  # of an answer: 1 GiB
+_MOST_ROWS = 50_000_000  # of an answer, as in the vector engine
 _LISTED_AT_ONCE = 2048  # rows that a step above the optimum may bring before the step is made smaller
 _LEVELS = 256  # values of a ranked key that a solver minimises over at once
 
@@ -118,13 +119,13 @@ class SolverEngine(ABC):
         return tuple(rule for rule in known if rule in core)
 
 
-def rows_of(problem: Problem, positions: Sequence[Sequence[int]]) -> Tiles:
+def rows_of(problem: Problem, positions: Sequence[Sequence[int]] | NDArray[np.int64]) -> Tiles:
     """Rows of values from positions in the domains of the problem's own variables."""
     rows = _blank(problem, len(positions))
-    places = np.array(positions, dtype=np.intp).reshape(len(positions), len(problem.names))
+    places = np.asarray(positions, dtype=np.int64).reshape(len(positions), len(problem.names))
+    columns = {name: column for column, name in enumerate(problem.domains)}
     for place, name in enumerate(problem.names):
-        column = list(problem.domains).index(name)
-        rows[:, column] = np.array(problem.domains[name], dtype=np.int64)[places[:, place]]
+        rows[:, columns[name]] = np.array(problem.domains[name], dtype=np.int64)[places[:, place]]
     return rows
 
 
@@ -214,7 +215,7 @@ class _Search:
         try:
             climb.run(key)
         finally:  # an interrupt leaves what was found so far
-            found, count = _product(problem, [(part, climb.found), (other, rest)], self._most_rows)
+            found, count = _product(problem, [(part, climb.found), (other, rest)], _MOST_ROWS)
             self.rows = found
         if climb.found.done and rest.done and self._is_whole(count):
             self._accept(Found(found, True), Status.COMPLETE if climb.exhausted else Status.OPTIMAL)
@@ -226,7 +227,7 @@ class _Search:
             answers.append((part, self._listed(part, most)))
             if not len(answers[-1][1].rows):  # refuted, or out of time with nothing to combine
                 return answers[-1][1]
-        rows, count = _product(problem, answers, self._most_rows if most is None else most + 1)
+        rows, count = _product(problem, answers, _MOST_ROWS if most is None else most + 1)
         whole = count <= most if most is not None else self._is_whole(count)
         return Found(rows, whole and all(found.done for _, found in answers))
 
@@ -241,33 +242,45 @@ class _Search:
     def _open(self, part: Problem) -> Session:
         return self.engine.open(part, self.request)
 
-    @property
-    def _most_rows(self) -> int:
-        return _MOST_CELLS // max(1, len(self.request.model.variables))
-
     def _is_whole(self, count: int) -> bool:
-        if count > self._most_rows:
-            self.notes.append(f"{count} tiles are too many to list: the first {self._most_rows} are given")
-        return count <= self._most_rows
+        if count > _MOST_ROWS:
+            self.notes.append(f"{count} tiles are too many to list: the first {_MOST_ROWS} are given")
+        return count <= _MOST_ROWS
 
 
 def _blank(problem: Problem, count: int) -> Tiles:
-    """Rows with the first value of every domain."""
-    first = np.array([domain[0] for domain in problem.domains.values()], dtype=np.int64)
-    return np.tile(first, (count, 1))
+    """Rows with the first value of every domain, column by column in memory, as they are written and read."""
+    rows = np.empty((count, len(problem.domains)), dtype=np.int64, order="F")
+    for column, domain in enumerate(problem.domains.values()):
+        rows[:, column] = domain[0]
+    return rows
 
 
 def _product(problem: Problem, answers: Sequence[tuple[Problem, Found]], most: int) -> tuple[Tiles, int]:
     """Every combination of the components' rows, at most `most` of them; and how many there are."""
     count = prod(len(found.rows) for _, found in answers)
+    if len(answers) == 1:
+        return answers[0][1].rows[:most], count
     tiles = _blank(problem, min(count, most))
-    index, stride = np.arange(len(tiles)), 1
     columns = {name: column for column, name in enumerate(problem.domains)}
+    stride = 1
     for part, found in answers:
-        chosen = [columns[name] for name in part.names]
-        tiles[:, chosen] = found.rows[index // stride % max(1, len(found.rows))][:, chosen]
-        stride *= max(1, len(found.rows))
+        length = len(found.rows)
+        for name in part.names:
+            # Each value stays for `stride` rows, and the whole column starts again after the last.
+            once = np.repeat(found.rows[: -(-most // stride), columns[name]], stride)
+            _fill(tiles[:, columns[name]], once[:most])
+        stride = min(most, stride * max(1, length))
     return tiles, count
+
+
+def _fill(column: Tiles, period: Tiles) -> None:
+    """Write `period` again and again."""
+    if not len(column):
+        return
+    whole = len(column) // len(period) * len(period)
+    column[:whole].reshape(-1, len(period))[:] = period
+    column[whole:] = period[: len(column) - whole]
 
 
 class _Climb:
