@@ -14,7 +14,7 @@ from tilesearch.answers import Candidate, Metrics, Tile
 from tilesearch.engines.base import Tiles
 from tilesearch.explanation.judge import binding_of, verdict_of
 from tilesearch.rules.columns import Column, ColumnEvaluator
-from tilesearch.rules.evaluate import evaluate
+from tilesearch.rules.evaluate import Memo, evaluate
 from tilesearch.rules.expr import Expr
 from tilesearch.rules.model import Model
 from tilesearch.rules.occupancy import UNLIMITED
@@ -100,7 +100,7 @@ def candidates(model: Model, ranked: Ranked, keep_soft: bool) -> list[Candidate]
     result = []
     for place, row in enumerate(ranked.tiles):
         tile = {name: int(value) for name, value in zip(model.names, row, strict=True)}
-        memo: dict[int, int | bool] = {}
+        memo: Memo = {}
         result.append(
             Candidate(
                 rank=place + 1,
@@ -114,7 +114,7 @@ def candidates(model: Model, ranked: Ranked, keep_soft: bool) -> list[Candidate]
     return result
 
 
-def metrics_of(model: Model, tile: Mapping[str, int], memo: dict[int, int | bool] | None = None) -> Metrics:
+def metrics_of(model: Model, tile: Mapping[str, int], memo: Memo | None = None) -> Metrics:
     """The metrics of one tile; None where the model has none."""
     memo = {} if memo is None else memo
     values: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from tilesearch.rules.columns import Column, ColumnEvaluator
-from tilesearch.rules.evaluate import bounds
+from tilesearch.rules.evaluate import Ranges, bounds
 from tilesearch.rules.expr import Const, Expr, Named, Table, Var, maximum, select
 
 Domains = Mapping[str, tuple[int, ...]]
@@ -76,7 +76,7 @@ class Plan:
         self.limits = limits
         self._grids: dict[Expr, Grid] = {}
         self._points: dict[Expr, int] = {}
-        self._ranges: dict[int, tuple[int, int]] = {}
+        self._ranges: Ranges = {}
         self._seeded: set[Expr] = set()
         self._sums: dict[Expr, bool] = {}
         self._divisions: dict[Expr, Expr] = {}
@@ -96,10 +96,9 @@ class Plan:
 
     def range(self, node: Expr) -> tuple[int, int]:
         """Bounds of the node's value (Booleans as 0 and 1); exact where it is a table."""
-        if id(node) not in self._ranges:
+        if node not in self._ranges:
             self._seed_ranges(node)
-            bounds(node, self.domains, self._ranges)
-        return self._ranges[id(node)]
+        return bounds(node, self.domains, self._ranges)
 
     def _seed_ranges(self, root: Expr) -> None:
         # Tables give exact ranges; interval arithmetic goes on from there.
@@ -108,12 +107,12 @@ class Plan:
             node = stack.pop()
             if node in self._seeded:
                 continue
-            self._seeded.add(node)  # also keeps the node alive: ranges are filed by identity
+            self._seeded.add(node)
             grid = None if isinstance(node, Const) else self.grid(node, self.limits.function)
             if grid is None:
                 stack.extend(node.args)
             else:
-                self._ranges[id(node)] = (int(grid.values.min()), int(grid.values.max()))
+                self._ranges[node] = (int(grid.values.min()), int(grid.values.max()))
 
     def linear(self, root: Expr) -> Linear:
         """The node as a sum. Sums of variables stay sums; any other small node becomes one table atom."""

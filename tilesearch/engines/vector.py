@@ -136,7 +136,7 @@ class _Join:
         self.domains: Domains = model.domains
         self.values = {name: np.asarray(domain, dtype=np.int64) for name, domain in model.domains.items()}
         self.table = _Table({}, 1)
-        self._bounds: dict[int, tuple[int, int]] = {}
+        self._bounds = model.ranges
 
     def fork(self) -> _Join:
         """A copy whose further joins leave this one alone."""
