@@ -55,7 +55,7 @@ def points(node: Expr, domains: Domains) -> int:
     return prod(len(domains[name]) for name in node.variables)
 
 
-def tabulate(node: Expr, domains: Domains) -> Grid:
+def tabulate(node: Expr, domains: Domains, ranges: Ranges | None = None) -> Grid:
     """The node over its whole grid. Where a guard keeps it from dividing by zero, the value is arbitrary."""
     names = tuple(n for n in domains if n in node.variables and len(domains[n]) > 1)
     columns: dict[str, Column] = {}
@@ -64,7 +64,7 @@ def tabulate(node: Expr, domains: Domains) -> Grid:
         # A variable with one value needs no axis: numpy allows only some dozens of them.
         shape = [-1 if other == name else 1 for other in names] if name in names else []
         columns[name] = values.reshape(shape)
-    result = ColumnEvaluator(columns, domains)(node)
+    result = ColumnEvaluator(columns, domains, ranges)(node)
     return Grid(names, np.broadcast_to(result, [len(domains[n]) for n in names]))
 
 
