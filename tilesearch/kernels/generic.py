@@ -119,6 +119,11 @@ def available_instructions(device: NvidiaDevice, program: Program) -> tuple[Inst
 def _instructions_of(device: NvidiaDevice, program: Program, product: Contraction) -> tuple[Instruction, ...]:
     a, b = (product.computed or program.dtype_of(name) for name in (product.a, product.b))
     found = tuple(instructions_for(device, a.name, product.acc.name, b.name))
+    if found and product.scaled:
+        found = tuple(instruction for instruction in found if instruction.scale)
+        if not found:
+            message = f"{device.name} has no matrix instruction that applies block scales to {a.name}"
+            raise InputError(Issue(message, "op.scale_dtype", hint='scale_dtype = "fp32" is applied on CUDA cores'))
     if not found:
         operands = a.name if a == b else f"{a.name} x {b.name}"
         raise InputError(
