@@ -29,6 +29,7 @@ def build(context: Context) -> Model:
     if not isinstance(device, NvidiaDevice):
         raise InputError(Issue(f"the generic language has no rules for {device.vendor} devices yet", "device"))
     program = context.program
+    _require_unit(device, program)
     space = variables(context, tile_variables(program))
     geometry = Geometry(program, frozenset(v.name for v in space))
     load = block_load(device, program, geometry)
@@ -44,6 +45,15 @@ def build(context: Context) -> Model:
     )
     model = launch_metrics(device, program, geometry, load, residency, space, rules, context.model.blocks_per_sm)
     return replace(model, remarks=instructions.remarks)
+
+
+def _require_unit(device: NvidiaDevice, program: Program) -> None:
+    """Refuse a roof of a unit that the device lacks; where its roofs are not known, nothing can be said."""
+    units = sorted({name.partition(".")[0] for name in device.roofs})
+    unit = program.roof.partition(".")[0]
+    if units and unit not in units:
+        hint = f"its roofs are of {', '.join(units)}"
+        raise InputError(Issue(f"{device.name} has no unit {unit!r} that is known", "op.roof", hint=hint))
 
 
 def tile_variables(program: Program) -> tuple[str, ...]:
