@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilesearch.engines.base import Deadline, Tiles
-from tilesearch.engines.lowering import Grid
+from tilesearch.engines.lowering import Domains, Grid, points, tabulate
 from tilesearch.errors import UnsupportedError
 from tilesearch.rules.columns import ColumnEvaluator
-from tilesearch.rules.evaluate import Domains, Ranges
+from tilesearch.rules.evaluate import Ranges, evaluate
 from tilesearch.rules.expr import Expr
 
 MAX_ROWS = 50_000_000
@@ -114,6 +114,44 @@ class Product:
     def joined(self, names: Iterable[str]) -> Table:
         """All combinations of the tables that hold `names`, as one table."""
         return _cross(self.touched(names))
+
+    def value_counts(self) -> dict[str, list[int]]:
+        """For each variable, how many tiles take each value of its domain."""
+        size = self.size
+        found: dict[str, list[int]] = {}
+        for table in self.tables:
+            times = size // table.rows if table.rows else 0
+            for name, column in table.columns.items():
+                found[name] = [int(n) * times for n in np.bincount(column, minlength=len(self.domains[name]))]
+        return found
+
+    def least(self, key: Expr, count: int) -> list[int]:
+        """The `count` smallest values of `key` over all tiles, ascending, one for each tile that has it."""
+        size = self.size
+        if size == 0 or not key.variables:
+            return [int(evaluate(key, {}))] * min(size, count)
+        table = self.joined(key.variables)
+        times = size // table.rows
+        values, repeats = self._key_values(key, table)
+        smallest: list[int] = []
+        for place in np.argsort(values, kind="stable"):
+            smallest += [int(values[place])] * min(int(repeats[place]) * times, count - len(smallest))
+            if len(smallest) == count:
+                break
+        return smallest
+
+    def _key_values(self, key: Expr, table: Table) -> tuple[Positions, Positions]:
+        """Values of `key` on the rows of a table, and how often each comes."""
+        if points(key, self.domains) <= _CELLS:
+            grid = tabulate(key, self.domains, self.ranges)
+            if not grid.names:
+                return grid.values.reshape(1), np.array([table.rows])
+            repeats = np.bincount(_flat(table, grid), minlength=grid.values.size)
+            there = np.flatnonzero(repeats)
+            return grid.values.ravel()[there], repeats[there]
+        columns = {name: self.values[name][table.columns[name]] for name in key.variables}
+        values = np.broadcast_to(ColumnEvaluator(columns, self.domains, self.ranges)(key), (table.rows,))
+        return np.unique(values, return_counts=True)
 
     def _replace(self, old: Sequence[Table], new: Table) -> None:
         self.tables = [table for table in self.tables if not any(table is gone for gone in old)]
