@@ -14,7 +14,7 @@ import numpy as np
 
 from tilesearch.rules.columns import Column, ColumnEvaluator
 from tilesearch.rules.evaluate import Ranges, bounds
-from tilesearch.rules.expr import Const, Expr, Named, Table, Var, maximum, select
+from tilesearch.rules.expr import Const, Expr, Named, Table, Var, maximum, select, walk
 
 Domains = Mapping[str, tuple[int, ...]]
 
@@ -137,10 +137,11 @@ class Plan:
     def is_sum(self, node: Expr) -> bool:
         """Whether the node is linear in the variables themselves (a variable alone is)."""
         if node not in self._sums:
-            parts = self._addends(node)
-            self._sums[node] = isinstance(node, Const | Var) or (
-                parts is not None and all(self.is_sum(part) for _, part in parts)
-            )
+            for part in walk(node):  # children first: sums may be deeper than Python's stack
+                addends = self._addends(part)
+                self._sums[part] = isinstance(part, Const | Var) or (
+                    addends is not None and all(self._sums.get(a, True) for _, a in addends)
+                )
         return self._sums[node]
 
     def _addends(self, node: Expr) -> list[tuple[int, Expr]] | None:
