@@ -27,15 +27,14 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        return (
-            str(value.get("name")) if "name" in value else "{" + ", ".join(f"{k}: {v}" for k, v in value.items()) + "}"
-        )
+        entries = ", ".join(f"{key}: {entry}" for key, entry in value.items())
+        return str(value["name"]) if "name" in value else f"{{{entries}}}"
     return "[" + ", ".join(map(_value, value)) + "]" if isinstance(value, list | tuple) else str(value)
 
 
 def _types(op: OpTable) -> str:
     """``fp16``, ``fp16 x int8``, ``fp16 -> bf16``: the inputs' types, and the output's where it is stated."""
-    a, b = op.get("a", op.get("dtype")), op.get("b", op.get("dtype"))
+    a, b = op.get("a", op.get("dtype", "")), op.get("b", op.get("dtype", ""))
     inputs = str(a) if a == b else f"{a} x {b}"
     return f"{inputs} -> {op['out']}" if op.get("out") else inputs
 
@@ -87,12 +86,10 @@ def _attention(op: OpTable) -> str:
     kv_heads = op.get("kv_heads") or op.get("heads")
     heads = f"{op.get('heads')} heads" + (f" on {kv_heads}" if kv_heads != op.get("heads") else "")
     extents = f"{_shape(op, 'batch')} x {heads}, {_shape(op, 'q_len')} queries x {op.get('kv_len')} keys"
+    wide = op.get("v_head_dim")
+    width = f"head {op.get('head_dim')}{f' -> {wide}' if wide not in (None, op.get('head_dim')) else ''}"
     if op.get("latent_dim"):
         width = f"latent {op['latent_dim']} + rope {op.get('rope_dim', 0)}"
-    else:
-        width = f"head {op.get('head_dim')}" + (
-            f" -> {op['v_head_dim']}" if op.get("v_head_dim") not in (None, op.get("head_dim")) else ""
-        )
     types = list(dict.fromkeys(str(op.get(name) or op.get("dtype")) for name in "qkv"))
     said = [
         "causal" if op.get("causal") else "",
