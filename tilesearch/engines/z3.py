@@ -13,13 +13,12 @@ from operator import mod, truediv
 from typing import TYPE_CHECKING, Any
 
 from tilesearch.engines.base import Deadline, Request
-from tilesearch.engines.lowering import Grid, Limits, Plan
+from tilesearch.engines.lowering import Grid, Limits, Plan, tabulate
 from tilesearch.engines.narrowing import Problem
 from tilesearch.engines.search import SolverEngine
 from tilesearch.engines.session import Found, Refuter, Session, interrupt_noted, interruptible, report, rows_of
 from tilesearch.engines.translate import Case, Integer, Literal, Translator, load, load_switched
 from tilesearch.errors import UnsupportedError
-from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import Expr
 from tilesearch.rules.model import Rule
 
@@ -247,8 +246,8 @@ class Z3Session(Session):
         where = dict(zip(self.problem.names, places, strict=True))
         if isinstance(key, Grid):
             return int(key.values[tuple(where[name] for name in key.names)])
-        tile = {name: domain[where.get(name, 0)] for name, domain in self.problem.domains.items()}
-        return int(evaluate(key, tile))
+        tile = {name: (domain[where.get(name, 0)],) for name, domain in self.problem.domains.items()}
+        return int(tabulate(key, tile).values)
 
     def _position(self) -> tuple[int, ...]:
         """Where in its domain each variable stands in the model that z3 found."""
