@@ -53,7 +53,7 @@ def op_text(op: Mapping[str, Any]) -> str:
     kind = str(op.get("kind", "operator"))
     if kind == "gemm":
         return _gemm(op)
-    skipped = {"kind", "dtype", "a", "b", "acc", "out"}
+    skipped = {"kind", "dtype", "a", "b", "acc", "out"} | {k for k in ("q", "k", "v") if op.get(k) == op.get("dtype")}
     extents = [f"{k}={_value(v)}" for k, v in op.items() if k not in skipped and v not in (False, None, "none", "")]
     return " ".join([kind, *extents, str(op.get("dtype", ""))]).strip()
 
@@ -65,7 +65,7 @@ def subject(op: Mapping[str, Any], device: str, kernel: str) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, bool):
-        return "true"
+        return "true" if value else "false"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{k}: {_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
