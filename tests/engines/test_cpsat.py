@@ -36,21 +36,21 @@ A, B, C = Var("a"), Var("b"), Var("c")
 
 
 @LIMITS
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(values=domains(), trees=st.lists(TRUTHS, min_size=1, max_size=3))
 def test_the_set_is_that_of_brute_force(limits: Limits, values: Domains, trees: list[Expr]) -> None:
     check_sets(CpSatEngine(limits), values, trees)
 
 
 @LIMITS
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(values=domains(), tree=TRUTHS, key=INTEGERS, k=st.integers(1, 9))
 def test_the_best_are_those_of_brute_force(limits: Limits, values: Domains, tree: Expr, key: Expr, k: int) -> None:
     check_best(CpSatEngine(limits), values, tree, key, k)
 
 
 @LIMITS
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(values=domains(3), trees=st.lists(TRUTHS, min_size=2, max_size=5))
 def test_a_core_excludes_itself_and_is_minimal(limits: Limits, values: Domains, trees: list[Expr]) -> None:
     check_core(CpSatEngine(limits), values, trees)

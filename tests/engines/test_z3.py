@@ -34,21 +34,21 @@ A, B, C = Var("a"), Var("b"), Var("c")
 
 
 @LIMITS
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(values=domains(3), trees=st.lists(TRUTHS, min_size=1, max_size=3))
 def test_the_set_is_that_of_brute_force(limits: Limits, values: Domains, trees: list[Expr]) -> None:
     check_sets(Z3Engine(limits), values, trees)
 
 
 @LIMITS
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(values=domains(3), tree=TRUTHS, key=INTEGERS, k=st.integers(1, 9))
 def test_the_best_are_those_of_brute_force(limits: Limits, values: Domains, tree: Expr, key: Expr, k: int) -> None:
     check_best(Z3Engine(limits), values, tree, key, k)
 
 
 @LIMITS
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(values=domains(3), trees=st.lists(TRUTHS, min_size=2, max_size=5))
 def test_a_core_excludes_itself_and_is_minimal(limits: Limits, values: Domains, trees: list[Expr]) -> None:
     check_core(Z3Engine(limits), values, trees)
