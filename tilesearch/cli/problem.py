@@ -6,12 +6,14 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tilesearch.errors import InputError, Issue
-from tilesearch.specs.problems import Problem, ProblemFile, load_problem
+
+if TYPE_CHECKING:
+    from tilesearch.specs.problems import Problem
 
 Texts = list[str] | None
 
@@ -60,6 +62,8 @@ class ProblemOptions:
     @contextmanager
     def opened(self) -> Iterator[Problem]:
         """The problem; faults found in it, here or later, are named by the option that brought them."""
+        from tilesearch.specs.problems import load_problem
+
         overrides, names, issues = self._overrides()
         rules = tuple(self.rule or ())
         try:
@@ -118,5 +122,5 @@ def _placed(issue: Issue, names: dict[str, str], file: str) -> Issue:
     if keys:
         key = max(keys, key=len)
         return replace(issue, where=names[key] + issue.where.removeprefix(key), source="")
-    in_file = issue.where.partition(".")[0] in ProblemFile.model_fields
-    return replace(issue, source=file) if in_file and not issue.source else issue
+    elsewhere = issue.source or issue.where.partition(".")[0] == "tile"
+    return issue if elsewhere else replace(issue, source=file)
