@@ -19,7 +19,16 @@ from tilesearch.answers import (
 )
 from tilesearch.api.context import DeviceLike
 from tilesearch.errors import TilesearchError
-from tilesearch.specs.devices import Bandwidth, Calibration, Device, Quantities, Quantity, Roof, list_devices, load_device
+from tilesearch.specs.devices import (
+    Bandwidth,
+    Calibration,
+    Device,
+    Quantities,
+    Quantity,
+    Roof,
+    list_devices,
+    load_device,
+)
 
 _ROWS_OF_THEIR_OWN = frozenset({"bandwidth", "roofs", "policies"})
 

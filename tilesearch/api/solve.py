@@ -51,9 +51,7 @@ def solve(
     return solve_problem(problem, progress)
 
 
-def solve_problem(
-    problem: Problem, progress: Progress | None = None, deadline: Deadline | None = None
-) -> SolveAnswer:
+def solve_problem(problem: Problem, progress: Progress | None = None, deadline: Deadline | None = None) -> SolveAnswer:
     """`solve` for a problem that is ready. A `deadline` of the caller's may be interrupted while it runs."""
     deadline = deadline or Deadline(problem.search.time_limit_s)
     built = model_of(problem)

@@ -33,9 +33,7 @@ class ProblemOptions:
     device: Annotated[
         str | None, typer.Option("--device", metavar="NAME|FILE", help="Another device than the file's.")
     ] = None
-    rank: Annotated[
-        str | None, typer.Option("--rank", metavar="carver|traffic|time", help="What comes first.")
-    ] = None
+    rank: Annotated[str | None, typer.Option("--rank", metavar="carver|traffic|time", help="What comes first.")] = None
     top: Annotated[str | None, typer.Option("--top", metavar="N", help="How many tiles to list.")] = None
     engine: Annotated[
         str | None, typer.Option("--engine", metavar="auto|vector|cpsat|z3", help="Which engine searches.")
@@ -43,9 +41,9 @@ class ProblemOptions:
     time_limit: Annotated[
         str | None, typer.Option("--time-limit", metavar="SECONDS", help="When to stop with what was found.")
     ] = None
-    allow_soft: Annotated[
-        bool, typer.Option("--allow-soft", help="List tiles that break only soft rules as well.")
-    ] = False
+    allow_soft: Annotated[bool, typer.Option("--allow-soft", help="List tiles that break only soft rules as well.")] = (
+        False
+    )
     preset: Annotated[
         str | None, typer.Option("--preset", metavar="default|seed-carver", help="Which rules apply.")
     ] = None

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilesearch.program.attention import lower_attention
+from tilesearch.program.elementwise import lower_elementwise
 from tilesearch.program.form import Program
 from tilesearch.program.gemm import lower_gemm
-from tilesearch.specs.ops import Gemm, OpSpec
+from tilesearch.program.gemv import lower_gemv
+from tilesearch.program.reduction import lower_reduction
+from tilesearch.program.rows import lower_rows
+from tilesearch.specs.ops import Attention, Elementwise, Gemm, Gemv, OpSpec, Reduction, Rows
 
-_LOWERINGS: dict[type[OpSpec], Callable[[Any], Program]] = {Gemm: lower_gemm}
+_LOWERINGS: dict[type[OpSpec], Callable[[Any], Program]] = {
+    Attention: lower_attention,
+    Elementwise: lower_elementwise,
+    Gemm: lower_gemm,
+    Gemv: lower_gemv,
+    Reduction: lower_reduction,
+    Rows: lower_rows,
+}
 
 
 def lower(op: OpSpec) -> Program:

@@ -18,6 +18,7 @@ from tilesearch.report.words import (
     tile_text,
 )
 
+
 def check_report(answer: CheckAnswer, subject: str = "") -> Report:
     """How an answer of `check` is shown; `subject` says which operator on which device was asked about."""
     return Report(answer, partial(_document, answer, subject), partial(_records, answer), answer.notes)

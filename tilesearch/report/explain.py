@@ -21,7 +21,11 @@ def _document(answer: ExplainAnswer, subject: str) -> Document:
         document.add(
             Table([Column("rule"), Column("says", wraps=True)], [[name, _says(answer, name)] for name in answer.core]),
             Text("Without any one of them the others go together." if len(answer.core) > 1 else ""),
-            Listing("to make room, drop one of these sets of rules", [_set(answer, c) for c in answer.corrections], numbered=True),
+            Listing(
+                "to make room, drop one of these sets of rules",
+                [_set(answer, c) for c in answer.corrections],
+                numbered=True,
+            ),
             Listing("nearest that fit", [nearest_text(n) for n in answer.nearest], numbered=True),
         )
     return document.add(notes(answer.notes))
@@ -31,7 +35,11 @@ def _verdict(answer: ExplainAnswer) -> str:
     if answer.feasible:
         return "something fits: there is no conflict to explain"
     number = len(answer.core)
-    return f"nothing fits: these {number} rules contradict each other" if number > 1 else "nothing fits: one rule stops all"
+    return (
+        f"nothing fits: these {number} rules contradict each other"
+        if number > 1
+        else "nothing fits: one rule stops all"
+    )
 
 
 def _says(answer: ExplainAnswer, name: str) -> str:

@@ -110,7 +110,9 @@ def _ties(answer: SolveAnswer) -> str:
     first = next((c for c in answer.candidates if (c.tied or 1) > 1), None)
     if first is None:
         return ""
-    what = "has a time interval that overlaps the best tile's" if answer.rank == "time" else "shares its key with others"
+    what = (
+        "has a time interval that overlaps the best tile's" if answer.rank == "time" else "shares its key with others"
+    )
     return f"= {what}: rank {first.rank} is one of {first.tied}"
 
 

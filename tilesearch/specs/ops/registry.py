@@ -6,11 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilesearch.errors import InputError, Issue, suggest
+from tilesearch.specs.ops.attention import Attention
 from tilesearch.specs.ops.base import OpSpec
+from tilesearch.specs.ops.elementwise import Elementwise
 from tilesearch.specs.ops.gemm import Gemm
+from tilesearch.specs.ops.gemv import Gemv
+from tilesearch.specs.ops.reduction import Reduction
+from tilesearch.specs.ops.rows import Rows
 from tilesearch.specs.validation import validate
 
-OP_KINDS: dict[str, type[OpSpec]] = {"gemm": Gemm}
+OP_KINDS: dict[str, type[OpSpec]] = {
+    "gemm": Gemm,
+    "gemv": Gemv,
+    "attention": Attention,
+    "reduction": Reduction,
+    "elementwise": Elementwise,
+    "rows": Rows,
+}
 """Operator kind to model: the one place where a new kind is registered."""
 
 Op = OpSpec
