@@ -9,7 +9,18 @@ if TYPE_CHECKING:
     from tilesearch.api import check, explain, occupancy, solve
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
-    from tilesearch.specs.ops import Attention, Elementwise, Gemm, Gemv, Reduction, Rows
+    from tilesearch.specs.ops import (
+        Attention,
+        BlockScaledGemm,
+        Conv2d,
+        Einsum,
+        Elementwise,
+        Gemm,
+        Gemv,
+        GroupedGemm,
+        Reduction,
+        Rows,
+    )
     from tilesearch.specs.problems import Problem, load_problem
 
 __version__ = "0.1.0"
@@ -30,6 +41,10 @@ _HOMES = {
     "Gemm": "tilesearch.specs.ops",
     "Gemv": "tilesearch.specs.ops",
     "Reduction": "tilesearch.specs.ops",
+    "BlockScaledGemm": "tilesearch.specs.ops",
+    "Conv2d": "tilesearch.specs.ops",
+    "Einsum": "tilesearch.specs.ops",
+    "GroupedGemm": "tilesearch.specs.ops",
     "Rows": "tilesearch.specs.ops",
     "Problem": "tilesearch.specs.problems",
     "load_problem": "tilesearch.specs.problems",
@@ -37,9 +52,13 @@ _HOMES = {
 
 __all__ = [
     "Attention",
+    "BlockScaledGemm",
+    "Conv2d",
+    "Einsum",
     "Elementwise",
     "Gemm",
     "Gemv",
+    "GroupedGemm",
     "InputError",
     "Problem",
     "Reduction",
