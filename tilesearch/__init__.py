@@ -9,7 +9,18 @@ if TYPE_CHECKING:
     from tilesearch.api import check, explain, occupancy, solve
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
-    from tilesearch.specs.ops import Gemm
+    from tilesearch.specs.ops import (
+        Attention,
+        BlockScaledGemm,
+        Conv2d,
+        Einsum,
+        Elementwise,
+        Gemm,
+        Gemv,
+        GroupedGemm,
+        Reduction,
+        Rows,
+    )
     from tilesearch.specs.problems import Problem, load_problem
 
 __version__ = "0.1.0"
@@ -25,15 +36,33 @@ _HOMES = {
     "UnknownLimitError": "tilesearch.errors",
     "list_devices": "tilesearch.specs.devices",
     "load_device": "tilesearch.specs.devices",
+    "Attention": "tilesearch.specs.ops",
+    "Elementwise": "tilesearch.specs.ops",
     "Gemm": "tilesearch.specs.ops",
+    "Gemv": "tilesearch.specs.ops",
+    "Reduction": "tilesearch.specs.ops",
+    "BlockScaledGemm": "tilesearch.specs.ops",
+    "Conv2d": "tilesearch.specs.ops",
+    "Einsum": "tilesearch.specs.ops",
+    "GroupedGemm": "tilesearch.specs.ops",
+    "Rows": "tilesearch.specs.ops",
     "Problem": "tilesearch.specs.problems",
     "load_problem": "tilesearch.specs.problems",
 }
 
 __all__ = [
+    "Attention",
+    "BlockScaledGemm",
+    "Conv2d",
+    "Einsum",
+    "Elementwise",
     "Gemm",
+    "Gemv",
+    "GroupedGemm",
     "InputError",
     "Problem",
+    "Reduction",
+    "Rows",
     "TilesearchError",
     "UnknownLimitError",
     "check",

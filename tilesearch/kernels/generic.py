@@ -1,6 +1,7 @@
-"""The `generic` language: a hand-written kernel that stages its inputs and keeps one accumulator tile.
+"""The `generic` language: a hand-written kernel that stages its inputs and keeps its accumulators in registers.
 
-Shared memory is stages x the staged regions; registers are the accumulators. Nothing else is assumed.
+Shared memory is what a block loads once (attention's Q tile, whole rows) plus stages x what streams past it;
+registers are the accumulators. Nothing else is assumed.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from dataclasses import replace
 
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.base import Context, variables
-from tilesearch.program.form import Program
+from tilesearch.program.form import Contraction, Program
 from tilesearch.rules import nvidia, presets
-from tilesearch.rules.expr import FALSE, Expr, Var, ceildiv, const
+from tilesearch.rules.expr import FALSE, Var, ceildiv, const
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of
 from tilesearch.rules.metrics import launch_metrics, residency_of
@@ -46,37 +47,37 @@ def build(context: Context) -> Model:
 
 
 def tile_variables(program: Program) -> tuple[str, ...]:
-    """The variables of a GPU kernel for `program`, in the order in which tiles list them."""
+    """The variables of a GPU kernel for `program`, in the order in which tiles list them.
+
+    num_stages where something is staged anew at each step of a loop; group_m and the cluster's sides where
+    blocks form a plane, so that its order and its neighbours matter.
+    """
+    geometry = Geometry(program, frozenset())
     names = {dim.variable for dim in program.dims if dim.variable} | {"num_warps"}
-    if any(t.staged for t in program.tensors):
+    if any(t.staged and geometry.streams(t) for t in program.tensors):
         names.add("num_stages")
     if program.split is not None:
         names.add(program.split.variable)
-    if program.contraction is not None:
+    if program.contraction is not None and _is_plane(program, program.contraction):
         names |= {"group_m", "cluster_m", "cluster_n"}
     return tuple(name for name in TILE_VARIABLES if name in names)
+
+
+def _is_plane(program: Program, product: Contraction) -> bool:
+    return not any(program.dim(name).reduce or program.dim(name).whole for name in (product.m, product.n))
 
 
 def block_load(device: NvidiaDevice, program: Program, geometry: Geometry) -> Load:
     """Threads, registers and shared memory of one block."""
     threads = Var("num_warps") * constant_of(device, "warp_size")
-    shared = geometry.stage_bytes()
-    if "num_stages" in geometry.free:
-        shared = Var("num_stages") * shared
-    per_thread = named("accumulators_per_thread", accumulators(program, geometry, threads), "registers")
+    stages = Var("num_stages") if "num_stages" in geometry.free else const(1)
+    shared = geometry.kept_bytes() + stages * geometry.stage_bytes()
+    per_thread = named("accumulators_per_thread", ceildiv(geometry.held_bits(), threads * 32), "registers")
     return Load(
         threads=named("threads_per_block", threads, "threads"),
         registers=per_thread,
         shared=named("shared_bytes", shared, "B"),
     )
-
-
-def accumulators(program: Program, geometry: Geometry, threads: Expr) -> Expr:
-    """32-bit accumulator registers a thread: the output tile's words over the block's threads, rounded up."""
-    if program.contraction is None:
-        return const(0)
-    bits = program.contraction.acc.bits
-    return ceildiv(geometry.output_tile() * bits, threads * 32)
 
 
 def _rules(device: NvidiaDevice, load: Load, instructions: nvidia.InstructionChoice) -> tuple[Rule, ...]:
@@ -93,27 +94,30 @@ def _rules(device: NvidiaDevice, load: Load, instructions: nvidia.InstructionCho
 
 def instruction_choice(device: NvidiaDevice, program: Program, geometry: Geometry) -> nvidia.InstructionChoice:
     """The rules on the matrix instruction; none where the operator has no product or runs on CUDA cores."""
-    product = program.contraction
-    if product is None or not program.roof.startswith("tensor_core"):
+    if not program.contractions or not program.roof.startswith("tensor_core"):
         return nvidia.InstructionChoice(FALSE, ())
-    tile = nvidia.TileShape(
-        m=geometry.tile(program.dim(product.m)),
-        n=geometry.tile(program.dim(product.n)),
-        k=geometry.tile(program.dim(product.k)),
-        warps=Var("num_warps"),
-    )
-    return nvidia.instruction_rules(available_instructions(device, program), tile)
+    choices = []
+    for product in program.contractions:
+        tile = nvidia.TileShape(
+            m=geometry.tile(program.dim(product.m)),
+            n=geometry.tile(program.dim(product.n)),
+            k=geometry.tile(program.dim(product.k)),
+            warps=Var("num_warps"),
+        )
+        choices.append(nvidia.instruction_rules(_instructions_of(device, program, product), tile))
+    return nvidia.joined_choices(tuple(choices))
 
 
 def available_instructions(device: NvidiaDevice, program: Program) -> tuple[Instruction, ...]:
-    """The matrix instructions of `device` for the program's operands.
+    """The matrix instructions of `device` for the operands of the program's first product.
 
     Raises `InputError` where it has none: a fit on an instruction that does not exist would be a wrong answer.
     """
-    product = program.contraction
-    if product is None:
-        return ()
-    a, b = program.tensor(product.a).dtype, program.tensor(product.b).dtype
+    return () if program.contraction is None else _instructions_of(device, program, program.contraction)
+
+
+def _instructions_of(device: NvidiaDevice, program: Program, product: Contraction) -> tuple[Instruction, ...]:
+    a, b = (product.computed or program.dtype_of(name) for name in (product.a, product.b))
     found = tuple(instructions_for(device, a.name, product.acc.name, b.name))
     if not found:
         operands = a.name if a == b else f"{a.name} x {b.name}"

@@ -1,6 +1,33 @@
 """The one internal form of every operator, and each operator's lowering to it."""
 
-from tilesearch.program.form import Axis, Dim, Program, Role, Tensor, Term
+from tilesearch.program.form import (
+    Axis,
+    Band,
+    Component,
+    Contraction,
+    Dim,
+    Held,
+    Program,
+    Role,
+    Split,
+    Tensor,
+    Term,
+    flattened,
+)
 from tilesearch.program.lower import lower
 
-__all__ = ["Axis", "Dim", "Program", "Role", "Tensor", "Term", "lower"]
+__all__ = [
+    "Axis",
+    "Band",
+    "Component",
+    "Contraction",
+    "Dim",
+    "Held",
+    "Program",
+    "Role",
+    "Split",
+    "Tensor",
+    "Term",
+    "flattened",
+    "lower",
+]

@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from tilesearch.program.form import Axis, Contraction, Dim, Program, Role, Split, Tensor, Term
+from tilesearch.program.form import Contraction, Dim, Held, Program, Role, Tensor, Term
+from tilesearch.program.units import matrix_unit, plain, scalar_unit, split_over
 from tilesearch.specs.dtypes import dtype
 from tilesearch.specs.ops import Gemm
-
-_SIMT_TYPES = ("fp32", "fp64", "int32")
-
-
-def matrix_unit(name: str) -> str:
-    """The roof on which a product of `name` operands runs by default.
-
-    fp32 and int32 have no matrix instruction; fp64 has one only on some parts, so its users declare it.
-    """
-    unit = "cuda_core" if name in _SIMT_TYPES else "tensor_core"
-    return f"{unit}.{dtype(name).roof_name}"
-
-
-def plain(*dims: Dim) -> tuple[Axis, ...]:
-    """Axes that are each indexed by one dimension."""
-    return tuple(Axis(d.extent, ((d.name, 1),)) for d in dims)
 
 
 def lower_gemm(op: Gemm) -> Program:
@@ -37,8 +22,9 @@ def lower_gemm(op: Gemm) -> Program:
         Tensor("b", Role.INPUT, dtype(op.operand("b")), plain(batch, *((n, k) if op.trans_b else (k, n))), staged=True),
         Tensor("out", Role.OUTPUT, dtype(op.operand("out")), plain(batch, m, n)),
     ]
-    terms = [Term("multiply-add", op.roof or matrix_unit(op.operand("a")), 2, ("batch", "m", "n", "k"))]
-    epilogue = f"cuda_core.{'fp32' if acc.is_float else 'int32'}"
+    roof = op.roof or matrix_unit(op.operand("a"))
+    terms = [Term("multiply-add", roof, 2, ("batch", "m", "n", "k"))]
+    epilogue = scalar_unit(acc.name)
     if op.bias:
         tensors.insert(2, Tensor("bias", Role.INPUT, dtype(op.operand("out")), plain(n)))
         terms.append(Term("bias", epilogue, 1, ("batch", "m", "n")))
@@ -52,8 +38,9 @@ def lower_gemm(op: Gemm) -> Program:
         dims=(batch, m, n, k),
         tensors=tuple(tensors),
         terms=tuple(terms),
-        roof=op.roof or matrix_unit(op.operand("a")),
-        contraction=Contraction("m", "n", "k", "a", "b", acc),
-        split=Split("split_k", "k", dtype("fp32") if acc.is_float and acc.bits <= 32 else acc),
+        roof=roof,
+        contractions=(Contraction("m", "n", "k", "a", "b", acc),),
+        held=(Held("accumulator", ("m", "n"), acc),),
+        split=split_over("k", acc),
         constants={"batch": op.batch, "m": op.m, "n": op.n, "k": op.k},
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tilesearch.rules.expr import FALSE, Expr, all_of, any_of, ceildiv, const, divides, member, negate, select
+from tilesearch.rules.expr import FALSE, TRUE, Expr, all_of, any_of, ceildiv, const, divides, member, negate, select
 from tilesearch.rules.limits import constant_of, known, limit, number, numbers, source
 from tilesearch.rules.model import Remark, Rule, constant, named
 from tilesearch.rules.occupancy import Load, Residency, launch_registers, shared_allocation
@@ -167,6 +167,23 @@ def _fallback(wide: Instruction, narrow: Instruction) -> str:
         f"falls back from wgmma to mma m{narrow.m}n{_step(narrow)}: wgmma needs whole warpgroups of {group} warps "
         f"with {wide.m} rows each, and a legal N"
     )
+
+
+def joined_choices(choices: tuple[InstructionChoice, ...]) -> InstructionChoice:
+    """The choices for several products of one kernel as one: what holds of a tile holds for each product."""
+    if len(choices) == 1:
+        return choices[0]
+    by_id: dict[str, list[Rule]] = {}
+    for rule in (rule for choice in choices for rule in choice.rules):
+        by_id.setdefault(rule.id, []).append(rule)
+    warpgroup = all_of(*(choice.warpgroup for choice in choices))
+    remarks = tuple(replace(remark, when=negate(warpgroup)) for remark in choices[0].remarks)
+    return InstructionChoice(warpgroup, tuple(_joined(rules) for rules in by_id.values()), remarks)
+
+
+def _joined(rules: list[Rule]) -> Rule:
+    each = f"{rules[0].sentence}, in each of the kernel's products"
+    return replace(rules[0], value=all_of(*(rule.holds for rule in rules)), limit=TRUE, sentence=each)
 
 
 def _smallest(instructions: list[Instruction]) -> Instruction | None:

@@ -24,7 +24,7 @@ def seed_carver(
     words against the register file; blocks per SM = min(2 * shared limit // shared, register file //
     registers, 4), four being the SM's sub-partitions.
     """
-    stage = named("shared_bytes", geometry.stage_bytes(), "B")
+    stage = named("shared_bytes", geometry.kept_bytes() + geometry.stage_bytes(), "B")
     widest = maximum(*(geometry.region(t) for t in program.tensors if _is_tile(t.role)))
     registers = named("registers_per_block", 2 * widest, "registers")
     by = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
 
 from tilesearch.errors import InputError
+from tilesearch.specs.devices.roofs import split_roof_name
 from tilesearch.specs.dtypes import dtype
 from tilesearch.specs.validation import fault, shown
 
@@ -32,11 +33,32 @@ def _dtype_name(name: str) -> str:
         raise fault(issue.message, issue.hint) from None
 
 
+def _roof_name(name: str) -> str:
+    try:
+        base, accumulator = split_roof_name(name)
+    except InputError as error:
+        issue = error.issues[0]
+        raise fault(issue.message, issue.hint) from None
+    return base if accumulator is None else f"{base}@{accumulator}"
+
+
 Extent = Annotated[int, BeforeValidator(_extent)]
 """A positive number of elements, at most 2**31 - 1."""
 
 DTypeName = Annotated[StrictStr, AfterValidator(_dtype_name)]
 """A data type in any common spelling, kept in this package's."""
+
+RoofName = Annotated[StrictStr, AfterValidator(_roof_name)]
+"""A roof, ``unit.dtype`` or ``unit.dtype@accumulator``, kept in the device files' spelling."""
+
+Count = Annotated[StrictInt, Field(ge=0, le=MAX_EXTENT)]
+"""A number of operations or of tensors, 0 included."""
+
+
+def accumulator_of(name: str) -> str:
+    """The type that sums of products of `name` are kept in by default: fp64, fp32 or int32."""
+    kind = dtype(name)
+    return "fp64" if kind.name == "fp64" else "fp32" if kind.is_float else "int32"
 
 
 class OpSpec(BaseModel):
@@ -49,11 +71,17 @@ class OpSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     dtype: DTypeName = "fp16"
-    roof: StrictStr | None = Field(default=None, min_length=3)
+    roof: RoofName | None = None
 
     def operand(self, name: str) -> str:
         """The data type of an operand (``a``, ``acc``, …), which the shorthand `dtype` stands for if unset."""
         return str(getattr(self, name, None) or self.dtype)
+
+    def fill(self, **defaults: Any) -> None:
+        """Give fields that were left out the values that other fields imply (in a validator of the model)."""
+        for name, value in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)  # frozen to users
 
     @property
     def constants(self) -> dict[str, int]:

@@ -6,8 +6,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from tilesearch.specs.dtypes import dtype
-from tilesearch.specs.ops.base import DTypeName, Extent, OpSpec
+from tilesearch.specs.ops.base import DTypeName, Extent, OpSpec, accumulator_of
 
 
 class Gemm(OpSpec):
@@ -36,14 +35,6 @@ class Gemm(OpSpec):
 
     @model_validator(mode="after")
     def _fill_dtypes(self) -> Self:
-        a = self.a or self.dtype
-        accumulator = {"fp64": "fp64"}.get(a, "fp32" if dtype(a).is_float else "int32")
-        filled = {
-            "a": a,
-            "b": self.b or self.dtype,
-            "acc": self.acc or accumulator,
-            "out": self.out or self.dtype,
-        }
-        for name, value in filled.items():
-            object.__setattr__(self, name, value)  # frozen to users; defaults that depend on another field
+        self.fill(a=self.dtype, b=self.dtype, out=self.dtype)
+        self.fill(acc=accumulator_of(self.operand("a")))
         return self

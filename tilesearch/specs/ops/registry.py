@@ -6,11 +6,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilesearch.errors import InputError, Issue, suggest
+from tilesearch.specs.ops.attention import Attention
 from tilesearch.specs.ops.base import OpSpec
+from tilesearch.specs.ops.block_scaled_gemm import BlockScaledGemm
+from tilesearch.specs.ops.conv2d import Conv2d
+from tilesearch.specs.ops.einsum import Einsum
+from tilesearch.specs.ops.elementwise import Elementwise
 from tilesearch.specs.ops.gemm import Gemm
+from tilesearch.specs.ops.gemv import Gemv
+from tilesearch.specs.ops.grouped_gemm import GroupedGemm
+from tilesearch.specs.ops.reduction import Reduction
+from tilesearch.specs.ops.rows import Rows
 from tilesearch.specs.validation import validate
 
-OP_KINDS: dict[str, type[OpSpec]] = {"gemm": Gemm}
+OP_KINDS: dict[str, type[OpSpec]] = {
+    "gemm": Gemm,
+    "grouped_gemm": GroupedGemm,
+    "gemv": Gemv,
+    "attention": Attention,
+    "conv2d": Conv2d,
+    "reduction": Reduction,
+    "elementwise": Elementwise,
+    "rows": Rows,
+    "block_scaled_gemm": BlockScaledGemm,
+    "einsum": Einsum,
+}
 """Operator kind to model: the one place where a new kind is registered."""
 
 Op = OpSpec
