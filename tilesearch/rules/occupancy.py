@@ -22,12 +22,21 @@ UNLIMITED = 2**31 - 1
 
 @dataclass(frozen=True)
 class Load:
-    """What one block asks of an SM, as trees: threads, registers a thread, bytes of shared memory."""
+    """What one block asks of an SM, as trees: threads, registers a thread, bytes of shared memory.
+
+    `accumulators` are the registers that hold accumulators, where they are not all that a thread holds.
+    """
 
     threads: Expr
     registers: Expr
     shared: Expr
     barriers: Expr | None = None
+    accumulators: Expr | None = None
+
+    @property
+    def held(self) -> Expr:
+        """Accumulator registers of a thread."""
+        return self.registers if self.accumulators is None else self.accumulators
 
 
 @dataclass(frozen=True)
