@@ -56,7 +56,7 @@ class UnsupportedError(TilesearchError):
 
 def suggest(word: str, allowed: Sequence[str]) -> str:
     """A hint that names the nearest valid spelling, or lists what is allowed."""
-    lowered = {name.lower(): name for name in allowed}
+    lowered = {name.lower(): name for name in reversed(allowed)}  # of two that differ in case, the first
     close = get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
     if close:
         return f"did you mean {lowered[close[0]]!r}?"

@@ -3,5 +3,6 @@
 from tilesearch.api.check import check, occupancy
 from tilesearch.api.explain import explain
 from tilesearch.api.solve import solve
+from tilesearch.api.verify import VERIFY_KINDS, verify
 
-__all__ = ["check", "explain", "occupancy", "solve"]
+__all__ = ["VERIFY_KINDS", "check", "explain", "occupancy", "solve", "verify"]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tilesearch.errors import InputError, Issue
-from tilesearch.specs.problems import Problem, load_problem
+from tilesearch.specs.problems import Problem, ProblemFile, load_problem
 
 Texts = list[str] | None
 
@@ -60,19 +60,21 @@ class ProblemOptions:
     @contextmanager
     def opened(self) -> Iterator[Problem]:
         """The problem; faults found in it, here or later, are named by the option that brought them."""
-        overrides, names = self._overrides()
+        overrides, names, issues = self._overrides()
         rules = tuple(self.rule or ())
         try:
             problem = load_problem(self.problem, overrides, self.device)
-            for number, text in enumerate(rules, start=len(problem.rules.extra)):
-                names[f"rules.extra[{number}]"] = f"--rule {text!r}"
+            if issues:
+                raise InputError([])
+            names |= {f"rules.extra[{len(problem.rules.extra) + n}]": "--rule" for n in range(len(rules))}
             extra = problem.rules.model_copy(update={"extra": (*problem.rules.extra, *rules)})
             yield problem.replace(rules=extra)
         except InputError as error:
-            raise InputError([_renamed(issue, names) for issue in error.issues]) from None
+            found = [_placed(issue, names, self.problem) for issue in error.issues]
+            raise InputError([*issues, *found]) from None
 
-    def _overrides(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Values by dotted key, and the option that each key comes from."""
+    def _overrides(self) -> tuple[dict[str, Any], dict[str, str], list[Issue]]:
+        """Values by dotted key, the option that each key comes from, and what is wrong with the options."""
         overrides, names, issues = _assigned(self.assignments or [])
         for field, (key, option) in _KEYS.items():
             text = getattr(self, field)
@@ -84,9 +86,7 @@ class ProblemOptions:
             names["search.allow_soft"] = "--allow-soft"
         if self.device is not None:
             names["device"] = "--device"
-        if issues:
-            raise InputError(issues)
-        return overrides, names
+        return overrides, names, issues
 
 
 def _assigned(texts: list[str]) -> tuple[dict[str, Any], dict[str, str], list[Issue]]:
@@ -112,9 +112,11 @@ def toml_value(text: str) -> Any:
     return parsed["value"] if parsed.keys() == {"value"} else text
 
 
-def _renamed(issue: Issue, names: dict[str, str]) -> Issue:
+def _placed(issue: Issue, names: dict[str, str], file: str) -> Issue:
+    """The issue under the name of its option, or with the file where that is not said."""
     keys = [key for key in names if issue.where == key or issue.where.startswith((f"{key}.", f"{key}["))]
-    if not keys:
-        return issue
-    key = max(keys, key=len)
-    return replace(issue, where=names[key] + issue.where.removeprefix(key), source="")
+    if keys:
+        key = max(keys, key=len)
+        return replace(issue, where=names[key] + issue.where.removeprefix(key), source="")
+    in_file = issue.where.partition(".")[0] in ProblemFile.model_fields
+    return replace(issue, source=file) if in_file and not issue.source else issue

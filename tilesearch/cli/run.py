@@ -92,7 +92,8 @@ def _usage(error: Exception) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error.format_message() if hasattr(error, "format_message") else error, file=sys.stderr)
         return BAD_INPUT
-    complain(error.format_message() if hasattr(error, "format_message") else str(error))
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    complain(message.replace("Value error, ", ""))
     if context is not None:
         print(f"Try '{context.command_path} --help'.", file=sys.stderr)
     return BAD_INPUT

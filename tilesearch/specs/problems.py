@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -15,7 +16,7 @@ from tilesearch.specs.data import data_dir
 from tilesearch.specs.devices import Device, load_device
 from tilesearch.specs.kernels import ALIASES, TILE_VARIABLES, KernelSpec, ModelSpec, RulesSpec
 from tilesearch.specs.ops import MAX_EXTENT, OpSpec, parse_op
-from tilesearch.specs.validation import fault, find_issues, load_toml, shown
+from tilesearch.specs.validation import Fault, fault, faults, find_issues, load_toml, shown
 
 MAX_DOMAIN = 65_536
 """Most values that one variable may take."""
@@ -59,8 +60,7 @@ def _domain(value: Any) -> tuple[int, ...]:
     if isinstance(value, Mapping):
         issues = find_issues(Span, value)
         if isinstance(issues, list):
-            first = issues[0]
-            raise fault(first.message, first.hint, key=first.where)
+            raise faults([Fault(issue.message, issue.hint, issue.where) for issue in issues])
         values: Sequence[Any] = issues.values()
     else:
         values = value if isinstance(value, list | tuple) else [value]
@@ -120,16 +120,22 @@ def load_problem(
 ) -> Problem:
     """Read a problem file; a bare name is looked up among the shipped problems.
 
-    `overrides` maps dotted keys to values that replace the file's, `device` replaces its device. Raises one
-    `InputError` with every fault.
+    `overrides` maps dotted keys to values that replace the file's; `device` replaces its device, a path being
+    one from the working directory. Raises one `InputError` with every fault.
     """
     place = _find(path)
+    source = str(path)
     data = load_toml(place)
+    issues: list[Issue] = []
     for key, value in (overrides or {}).items():
-        _put(data, key, value)
+        _put(data, key, value, source, issues)
     if device is not None:
         data["device"] = str(device)
-    return make_problem(data, source=str(path), base=place.parent, name=place.stem)
+    base = place.parent if device is None else None
+    problem: Problem | None = _collect(issues, lambda: make_problem(data, source=source, base=base, name=place.stem))
+    if issues or problem is None:
+        raise InputError(issues)
+    return problem
 
 
 def make_problem(data: Mapping[str, Any], source: str = "", base: Path | None = None, name: str = "") -> Problem:
@@ -162,7 +168,7 @@ def _collect(issues: list[Issue], read: Any) -> Any:
 
 
 def _device(name: str, base: Path | None, source: str) -> Device:
-    if base is not None and name.endswith(".toml") and (base / name).is_file():
+    if base is not None and name.endswith(".toml") and os.path.isfile(base / name):
         return load_device(base / name)
     try:
         return load_device(name)
@@ -180,23 +186,25 @@ def _check_preset(spec: ProblemFile, data: Mapping[str, Any], source: str) -> No
 
 def _find(path: str | Path) -> Path:
     place = Path(path)
-    if place.exists() or (place.suffix != ".toml" and place.parent != Path()):
+    if os.path.exists(place) or (place.suffix != ".toml" and place.parent != Path()):
         return place
     shipped = data_dir("problems")
     stem = place.name.removesuffix(".toml")
-    if place.parent in (Path(), Path("problems")) and (shipped / f"{stem}.toml").is_file():
+    if place.parent in (Path(), Path("problems")) and os.path.isfile(shipped / f"{stem}.toml"):
         return shipped / f"{stem}.toml"
     names = sorted(p.stem for p in shipped.glob("*.toml"))
-    raise InputError(Issue("no such problem file", source=str(path), hint=suggest(stem, names)))
+    hint = suggest(stem, names).replace("allowed: ", "shipped problems: ")
+    raise InputError(Issue("no such problem file", source=str(path), hint=hint))
 
 
-def _put(data: dict[str, Any], key: str, value: Any) -> None:
+def _put(data: dict[str, Any], key: str, value: Any, source: str, issues: list[Issue]) -> None:
     table: Any = data
     *parents, last = key.split(".")
     for part in parents:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
-            raise InputError(Issue(f"{part!r} is not a table", f"--set {key}"))
+            issues.append(Issue(f"{part} is {shown(table)} in {source}, not a table", key, source))
+            return
     table[last] = value
 
 

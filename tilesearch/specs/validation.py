@@ -1,11 +1,12 @@
-"""Reading TOML and checking it against a model, with every fault reported at once and in the user's words.
+"""Reading TOML and JSON and checking it against a model, with every fault reported at once and in the user's words.
 
-`load_toml` and `validate` are used for device files and problem files alike. Neither lets a traceback of the
-TOML reader or of pydantic through: what is wrong comes out as one `InputError` of `Issue`s.
+`load_toml`, `load_json` and `validate` are used for every file that users write. None lets a traceback of a
+reader or of pydantic through: what is wrong comes out as one `InputError` of `Issue`s.
 """
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,25 +24,58 @@ M = TypeVar("M", bound=BaseModel)
 
 def load_toml(path: str | Path) -> dict[str, Any]:
     """Read a TOML file. Raises `InputError` for a file that is missing, unreadable, not text or not TOML."""
-    path = Path(path)
     source = str(path)
+    text = _read_text(path, "TOML")
     try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise InputError(Issue("no such file", source=source)) from None
-    except IsADirectoryError:
-        raise InputError(Issue("is a directory, a TOML file is wanted", source=source)) from None
-    except UnicodeDecodeError:
-        raise InputError(Issue("is not a text file (UTF-8), a TOML file is wanted", source=source)) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(Issue(f"cannot be read: {reason}", source=source)) from None
-    try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
+        return tomllib.loads(text)
     except ValueError as error:  # also what int() says of a number with thousands of digits
         raise InputError(Issue(f"is not valid TOML: {error}", source=source)) from None
     except RecursionError:
         raise InputError(Issue("is not valid TOML: nested too deeply", source=source)) from None
+
+
+def load_json(path: str | Path) -> Any:
+    """Read a JSON file, keys in the file's order. Raises `InputError` as `load_toml` does.
+
+    What JSON itself does not have is refused: NaN, infinities and a key that stands twice in one object.
+    """
+    source = str(path)
+    text = _read_text(path, "JSON")
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_without_repeats)
+    except ValueError as error:  # also what int() says of a number with thousands of digits
+        raise InputError(Issue(f"is not valid JSON: {error}", source=source)) from None
+    except RecursionError:
+        raise InputError(Issue("is not valid JSON: nested too deeply", source=source)) from None
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in table:
+            raise ValueError(f"the key {key!r} stands twice in one object")
+        table[key] = value
+    return table
+
+
+def _read_text(path: str | Path, language: str) -> str:
+    source = str(path)
+    try:
+        text = Path(path).read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise InputError(Issue("no such file", source=source)) from None
+    except IsADirectoryError:
+        raise InputError(Issue(f"is a directory, a {language} file is wanted", source=source)) from None
+    except UnicodeDecodeError:
+        raise InputError(Issue(f"is not a text file (UTF-8), a {language} file is wanted", source=source)) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(Issue(f"cannot be read: {reason}", source=source)) from None
+    return text.removeprefix("\ufeff")
 
 
 def validate(model: type[M], data: Mapping[str, Any], source: str = "", prefix: str = "") -> M:

@@ -16,7 +16,7 @@ Name = Annotated[str, typer.Argument(metavar="DEVICE", help="A name, an alias, o
 @app.callback(invoke_without_command=True)
 @group
 def devices(context: typer.Context) -> Reply | None:
-    """Show the devices, what is known of them, and where it was read."""
+    """Show devices, each number with its source."""
     return _list() if context.invoked_subcommand is None else None
 
 

@@ -9,7 +9,7 @@ from tilesearch.cli.progress import interruptible, progress
 
 @command
 def explain(given: ProblemOptions, output: Output) -> Reply:
-    """Say why nothing fits: which rules contradict each other, and what to give up."""
+    """Say which rules contradict each other, and what to give up."""
     from tilesearch.api.explain import explain_problem
     from tilesearch.engines.base import Deadline
     from tilesearch.report.explain import explain_report

@@ -13,7 +13,7 @@ from tilesearch.cli.command import Reply, command
 def schema(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An answer (solve, check, …), or problem, or device.")],
 ) -> Reply:
-    """Print the JSON Schema of an answer, or of problem or device files. It is JSON whatever the format."""
+    """Print the JSON Schema of an answer or a file."""
     from tilesearch.api.schema import schema as schema_of
     from tilesearch.report import json_report
 

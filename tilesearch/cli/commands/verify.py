@@ -17,7 +17,7 @@ def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of reference data or measurements.")],
     output: Output,
 ) -> Reply:
-    """Replay reference data or your own measurements, and list every disagreement."""
+    """Replay reference data or your measurements."""
     from tilesearch.api import VERIFY_KINDS
     from tilesearch.api import verify as replay
     from tilesearch.errors import InputError, Issue, suggest

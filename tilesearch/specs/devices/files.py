@@ -45,6 +45,8 @@ def load_device(name_or_path: str | Path) -> Device:
     if name_or_path and os.path.exists(name_or_path):
         return read_device(Path(name_or_path))
     hint = suggest(name_or_path, [*list_devices(), *(alias for alias, _ in _alias_table())])
+    if not hint.startswith("did you mean"):
+        hint = suggest(name_or_path, list_devices())  # the list of names alone is long enough
     raise InputError(Issue(f"unknown device {name_or_path!r}", hint=hint))
 
 
@@ -159,7 +161,7 @@ def _parent_path(parent: object, child: Path) -> Path:
         raise InputError(Issue(f"the name of a device file is wanted, got {shown(parent)}", "inherits", source))
     if _looks_like_path(parent):
         path = child.parent / parent
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise InputError(Issue(f"no such file: {path}", "inherits", source))
         return path
     stem = _find(parent)

@@ -1,0 +1,34 @@
+"""verify: replay reference data or a user's own measurements, and list every disagreement.
+
+One module a kind. Each recomputes every row from the row's inputs alone, by the same functions that answer
+users, and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tilesearch.answers import VerifyAnswer
+from tilesearch.api.verify.figures import verify_figures
+from tilesearch.api.verify.occupancy import verify_occupancy
+from tilesearch.errors import InputError, Issue, suggest
+
+VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
+    "figures": verify_figures,
+    "occupancy": verify_occupancy,
+}
+"""Kind to replay: the one place where a new kind is registered."""
+
+
+def verify(kind: str, files: Sequence[str | Path]) -> VerifyAnswer:
+    """Replay `files` of one kind.
+
+    The answer counts the rows that agree, those skipped with the reason in its notes, and lists the others.
+    Raises `InputError` for an unknown kind and for files that do not hold what the kind needs.
+    """
+    if kind not in VERIFY_KINDS:
+        raise InputError(Issue(f"unknown kind {kind!r}", "kind", hint=suggest(kind, list(VERIFY_KINDS))))
+    if not files:
+        raise InputError(Issue("no file was given", "files"))
+    return VERIFY_KINDS[kind]([Path(file) for file in files])
