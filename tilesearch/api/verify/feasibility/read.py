@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def _reader_of(path: Path, rows: list[dict[str, Any]]) -> Reader:
     known: tuple[tuple[set[str], Reader], ...] = (
         ({"kernel", "spec", "ok", "shared"}, first_set_build),
         ({"kind", "config", "ok", "shared"}, second_set_build),
-        ({"block_M", "threads", "status"}, tilelang_build),
+        ({"block_M", "threads", "status"}, partial(tilelang_build, "_nt" in path.stem)),
     )
     for wanted, reader in known:
         if wanted <= columns:

@@ -10,9 +10,8 @@ from tilesearch.specs.ops import Gemm
 _VERSION = "0.1.15"
 
 
-def tilelang_build(place: int | str, row: dict[str, Any]) -> Build:
-    """A row of feasibility_*.jsonl: B is transposed where the file or the row says ``nt``."""
-    transposed = str(row.get("layout", place)).startswith(("feasibility_nt", "nt"))
+def tilelang_build(transposed: bool, place: int | str, row: dict[str, Any]) -> Build:
+    """A row of feasibility_nn.jsonl, or of feasibility_nt.jsonl, where B is given transposed."""
     dynamic = row.get("dyn_smem")
     return Build(
         place=place,
@@ -26,7 +25,7 @@ def tilelang_build(place: int | str, row: dict[str, Any]) -> Build:
             "num_warps": row["threads"] // 32,
         },
         ran=row["status"] == "ok",
-        shared_bytes=None if dynamic is None else dynamic + row.get("static_smem", 0),
+        shared_bytes=dynamic,
         spills=row["spill_st"] > 0 if "spill_st" in row else None,
         error=row.get("err", row["status"]),
     )
