@@ -12,8 +12,10 @@ from typing import Any
 
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.program.form import Contraction, Program
+from tilesearch.rules.expr import Var
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.model import Variable
+from tilesearch.rules.nvidia import TileShape
 from tilesearch.specs.devices import Device
 from tilesearch.specs.kernels import ALIASES, TILE_VARIABLES, KernelSpec, ModelSpec, RulesSpec
 
@@ -56,6 +58,12 @@ def tile_variables(program: Program) -> tuple[str, ...]:
     if program.contraction is not None and _is_plane(program, program.contraction):
         names |= {"group_m", "cluster_m", "cluster_n"}
     return tuple(name for name in TILE_VARIABLES if name in names)
+
+
+def tile_of(geometry: Geometry, product: Contraction) -> TileShape:
+    """The block tile of a product and the warps that share it."""
+    m, n, k = (geometry.tile(geometry.program.dim(name)) for name in (product.m, product.n, product.k))
+    return TileShape(m, n, k, Var("num_warps"))
 
 
 def _is_plane(program: Program, product: Contraction) -> bool:

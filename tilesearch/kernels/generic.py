@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesearch.errors import InputError, Issue
-from tilesearch.kernels.base import Context, tile_variables, variables
+from tilesearch.kernels.base import Context, tile_of, tile_variables, variables
 from tilesearch.program.form import Contraction, Program
 from tilesearch.rules import nvidia, presets
 from tilesearch.rules.expr import FALSE, Var, ceildiv, const
@@ -76,12 +76,7 @@ def instruction_choice(device: NvidiaDevice, program: Program, geometry: Geometr
         return nvidia.InstructionChoice(FALSE, ())
     choices = []
     for product in program.contractions:
-        tile = nvidia.TileShape(
-            m=geometry.tile(program.dim(product.m)),
-            n=geometry.tile(program.dim(product.n)),
-            k=geometry.tile(program.dim(product.k)),
-            warps=Var("num_warps"),
-        )
+        tile = tile_of(geometry, product)
         choices.append(nvidia.instruction_rules(_instructions_of(device, program, product), tile))
     return nvidia.joined_choices(tuple(choices))
 

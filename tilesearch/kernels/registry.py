@@ -12,7 +12,11 @@ from tilesearch.rules.expr import TRUE, Const
 from tilesearch.rules.model import Model, Rule
 from tilesearch.rules.parse import Ratio, Value, parse_rule, shorten
 
-LANGUAGES: dict[str, Callable[[Context], Model]] = {"generic": generic.build, "triton": triton.build, "tilelang": tilelang.build}
+LANGUAGES: dict[str, Callable[[Context], Model]] = {
+    "generic": generic.build,
+    "triton": triton.build,
+    "tilelang": tilelang.build,
+}
 """Language to builder: the one place where a new language is registered."""
 
 

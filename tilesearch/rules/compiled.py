@@ -33,7 +33,13 @@ def powers_of_two(names: Iterable[str], source: str) -> tuple[Rule, ...]:
 def at_least(rule_id: str, sentence: str, value: Expr, least: int, source: str, unit: str = "elements") -> Rule:
     """A rule that `value` is not below `least`."""
     return Rule(
-        id=rule_id, sentence=sentence, value=value, limit=constant("least", least), relation="ge", unit=unit, source=source
+        id=rule_id,
+        sentence=sentence,
+        value=value,
+        limit=constant("least", least),
+        relation="ge",
+        unit=unit,
+        source=source,
     )
 
 

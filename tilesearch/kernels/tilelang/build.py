@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilesearch.errors import InputError, Issue
-from tilesearch.kernels.base import Context, language_data, tile_variables, variables
+from tilesearch.kernels.base import Context, language_data, tile_of, tile_variables, variables
 from tilesearch.kernels.tilelang.partition import Partition, instruction_columns, warp_partition
 from tilesearch.kernels.versions import variant_of, version_of
 from tilesearch.program.form import Program
 from tilesearch.rules import compiled, nvidia
-from tilesearch.rules.expr import FALSE, Expr, Var, as_expr, ceildiv, const, divides, maximum, minimum, select
+from tilesearch.rules.expr import FALSE, Expr, Var, as_expr, ceildiv, maximum, minimum, negate, select
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of
 from tilesearch.rules.metrics import launch_metrics, residency_of
@@ -85,9 +85,7 @@ def _gemm(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Mo
     names = tuple(n for n in tile_variables(program) if n not in _CLUSTER)
     space, geometry = variables(context, names), Geometry(program, frozenset(names))
     product = program.contractions[0]
-    tile = nvidia.TileShape(
-        *(geometry.tile(program.dim(dim)) for dim in (product.m, product.n, product.k)), warps=Var("num_warps")
-    )
+    tile = tile_of(geometry, product)
     has_wgmma = _has_wgmma(device, program)
     partition = warp_partition(data, tile, has_wgmma)
     threads = Var("num_warps") * constant_of(device, "warp_size")
@@ -101,7 +99,11 @@ def _gemm(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Mo
         static=select(block.pipelined, data["barrier_bytes"]["value"], 0),
         accumulators=held,
     )
-    rules = (*partition.rules, *_shape_rules(data, program, tile, partition), *_instruction_rule(data, partition, block))
+    rules = (
+        *partition.rules,
+        *_shape_rules(data, program, tile, partition),
+        *_instruction_rule(data, partition, block),
+    )
     model = _model(context, device, geometry, load, block, rules, space)
     return replace(model, remarks=_remarks(data, tile, partition, has_wgmma))
 
@@ -135,14 +137,16 @@ def _shape_rules(
     if not k_major and partition.wgmma is not FALSE:
         entry = data["mn_major_columns"]
         legal = select(partition.m >= 1, partition.columns, 0)
-        rule = _multiple("C3.layout", "the columns of a warpgroup are canonical where B is N-major", legal, **entry_of(entry))
+        rule = _multiple(
+            "C3.layout", "the columns of a warpgroup are canonical where B is N-major", legal, *entry_of(entry)
+        )
         rules.append(replace(rule, when=partition.wgmma))
     return tuple(rules)
 
 
-def entry_of(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A number of the data with its source, as keyword arguments."""
-    return {"limit": entry["value"], "source": entry["source"]}
+def entry_of(entry: Mapping[str, Any]) -> tuple[int, str]:
+    """A number of the data, and where it is from."""
+    return int(entry["value"]), str(entry["source"])
 
 
 def _multiple(rule_id: str, sentence: str, value: Expr, limit: int, source: str) -> Rule:
@@ -185,8 +189,7 @@ def _remarks(
     if has_wgmma:
         wide = data["wgmma"]
         needs = f"block_m >= {wide['min_m']} and a multiple of {wide['warps']} warps"
-        fallback = (tile.m < wide["min_m"]) if wide["warps"] == 1 else partition.wgmma.eq(0)
-        remarks.append(Remark(fallback, f"falls back from wgmma to mma: wgmma needs {needs}"))
+        remarks.append(Remark(negate(partition.wgmma), f"falls back from wgmma to mma: wgmma needs {needs}"))
     return tuple(remarks)
 
 
@@ -209,10 +212,12 @@ def _model(
         *shape,
         nvidia.threads(device, load.threads),
     )
-    rules = (*rules, nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"), nvidia.grid(device, geometry.grid()))
+    rules = (
+        *rules,
+        nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"),
+        nvidia.grid(device, geometry.grid()),
+    )
     return launch_metrics(device, context.program, geometry, load, residency, space, rules, context.model.blocks_per_sm)
 
 
 _BUILDERS: dict[str, Callable[[Context, NvidiaDevice, Mapping[str, Any]], Model]] = {"gemm": _gemm}
-
-__all__ = ["build", "const", "divides"]

@@ -39,9 +39,7 @@ def warp_partition(data: Mapping[str, Any], tile: TileShape, has_wgmma: bool) ->
     block_m and the warps alone; where it then has no legal partition, lowering fails and nothing falls back.
     """
     wide = data["wgmma"]
-    wgmma = (
-        named("wgmma", all_of(tile.m >= wide["min_m"], divides(wide["warps"], tile.warps))) if has_wgmma else FALSE
-    )
+    wgmma = named("wgmma", all_of(tile.m >= wide["min_m"], divides(wide["warps"], tile.warps))) if has_wgmma else FALSE
     on_warps = _best(data, tile, range(1, MOST_WARPS + 1))
     key = on_warps
     if has_wgmma:

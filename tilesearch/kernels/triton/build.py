@@ -6,111 +6,149 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tilesearch.errors import InputError, Issue
-from tilesearch.kernels.base import Context, tile_variables, variables
-from tilesearch.kernels.triton import matmul
+from tilesearch.kernels.base import Context, tile_of, tile_variables, variables
+from tilesearch.kernels.triton import attention, matmul, rowwise
 from tilesearch.kernels.triton.compiler import Compiler, compiler_of, kernel_variant
-from tilesearch.kernels.triton.paths import choose, dot_rules
+from tilesearch.kernels.triton.paths import Path, choose, dot_rules, tensor_size
 from tilesearch.kernels.triton.registers import Registers, pointer_registers, tma_registers
 from tilesearch.rules import compiled, nvidia
-from tilesearch.rules.expr import Expr, Var, ceildiv, minimum
+from tilesearch.rules.expr import Expr, Var, as_expr, ceildiv, minimum
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of, known
 from tilesearch.rules.metrics import launch_metrics, residency_of
-from tilesearch.rules.model import Model, Rule, constant, named
+from tilesearch.rules.model import Model, Rule, Variable, named
 from tilesearch.rules.occupancy import Load
 from tilesearch.specs.devices import NvidiaDevice
 
-_CLUSTER = ("cluster_m", "cluster_n")  # Triton's num_ctas stays 1: the tile loops of its users do not set it
+_CLUSTER = ("cluster_m", "cluster_n")  # num_ctas stays 1: the loops of Triton's users do not set it
+
+
+class Frame:
+    """What every Triton kernel has: its compiler, variables, geometry, and the threads of a program."""
+
+    def __init__(self, context: Context, device: NvidiaDevice) -> None:
+        self.context = context
+        self.device = device
+        self.program = context.program
+        self.compiler: Compiler = compiler_of(context, device)
+        self.names = tuple(n for n in tile_variables(context.program) if n not in _CLUSTER)
+        self.space: tuple[Variable, ...] = variables(context, self.names)
+        self.geometry = Geometry(context.program, frozenset(self.names))
+        warp = constant_of(device, "warp_size")
+        self.threads = named("threads_per_block", Var("num_warps") * warp, "threads")
+
+    def shape_rules(self) -> tuple[Rule, ...]:
+        """Every block size and the number of warps are powers of two."""
+        sizes = [n for n in self.names if n.startswith("block_") or n.endswith("_per_block") or n == "num_warps"]
+        return compiled.powers_of_two(sizes, self.compiler.source)
+
+    def model(self, shared: Expr, registers: Registers, shape: tuple[Rule, ...], persistent: bool = False) -> Model:
+        """The rules in their order, C1 to C4, and the launch's metrics."""
+        device = self.device
+        load = Load(
+            threads=self.threads,
+            registers=named("registers_per_thread", registers.used, "registers"),
+            shared=named("shared_bytes", shared, "B"),
+            accumulators=registers.accumulators,
+        )
+        per_block = nvidia.shared_memory(device, load.shared)
+        rules: tuple[Rule, ...] = (
+            per_block,
+            nvidia.shared_memory_per_sm(device, load.shared, per_block),
+            nvidia.accumulators(device, load.held, hard=False),
+            compiled.spills(registers.live, registers.cap, registers.source),
+            nvidia.register_file(device, load),
+            *self.shape_rules(),
+            *shape,
+            nvidia.threads(device, load.threads),
+        )
+        residency = residency_of(device, load, self.context.model.occupancy)
+        grid, launched = self.geometry.grid(), None
+        if persistent and known(device, "sm_count"):
+            launched = grid = minimum(grid, constant_of(device, "sm_count"))
+        rules = (*rules, nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"), nvidia.grid(device, grid))
+        return launch_metrics(
+            device,
+            self.program,
+            self.geometry,
+            load,
+            residency,
+            self.space,
+            rules,
+            self.context.model.blocks_per_sm,
+            launched=launched,
+        )
 
 
 def build(context: Context) -> Model:
     """The model of `context` in Triton. Raises `InputError` for what the language does not cover."""
-    device = context.device
+    device, program = context.device, context.program
     if not isinstance(device, NvidiaDevice):
         raise InputError(Issue(f"the triton language has no rules for {device.vendor} devices yet", "device"))
-    return _BUILDERS[context.program.kind](context, device)
+    if program.kind == "attention":
+        return _attention(Frame(context, device))
+    if program.contractions:
+        return _matrix(Frame(context, device))
+    if program.kind in _ROWWISE:
+        return _rowwise(Frame(context, device), _ROWWISE[program.kind])
+    hint = f"it has rules for matrix products, attention, {', '.join(_ROWWISE)}; generic covers every operator"
+    raise InputError(Issue(f"the triton language has no rules for {program.kind} yet", "op.kind", context.source, hint))
 
 
-def _gemm(context: Context, device: NvidiaDevice) -> Model:
-    compiler, program = compiler_of(context, device), context.program
-    kernel = matmul.kernel_of(kernel_variant(context, "gemm"), compiler)
-    names = tuple(n for n in tile_variables(program) if n not in _CLUSTER)
-    space = variables(context, names)
-    geometry = Geometry(program, frozenset(names))
+def _matrix(frame: Frame) -> Model:
+    program, compiler, geometry = frame.program, frame.compiler, frame.geometry
+    kernel = matmul.kernel_of(kernel_variant(frame.context, "matrix"), compiler)
     first = program.contractions[0]
-    a, b = program.dtype_of(first.a), program.dtype_of(first.b)
-    tile = nvidia.TileShape(
-        *(geometry.tile(program.dim(dim)) for dim in (first.m, first.n, first.k)), warps=Var("num_warps")
-    )
+    a = first.computed or program.dtype_of(first.a)
+    b = first.computed or program.dtype_of(first.b)
+    tile = tile_of(geometry, first)
     path = choose(compiler, tile, a, b, first.acc)
-    product = matmul.product_of(compiler, program, geometry, kernel, tile, path)
-    threads = named("threads_per_block", Var("num_warps") * constant_of(device, "warp_size"), "threads")
-    held = named("accumulators_per_thread", ceildiv(geometry.held_bits(), threads * 32), "registers")
+    _require_instruction(frame, path, matmul.is_computable(compiler, a))
+    product = matmul.product_of(compiler, program, kernel, tile, path)
+    held = named("accumulators_per_thread", ceildiv(geometry.held_bits(), frame.threads * 32), "registers")
     registers = (
-        tma_registers(compiler, held, threads)
+        tma_registers(compiler, held, frame.threads)
         if kernel.tma
-        else pointer_registers(compiler, held, threads, product.operands, path)
+        else pointer_registers(compiler, held, frame.threads, product.operands, path)
     )
-    load = _load(threads, registers, matmul.shared_bytes(product))
-    shape = (*compiled.powers_of_two(_powers(names), compiler.source), *dot_rules(compiler, tile, a))
-    model = _model(context, device, geometry, load, registers, shape, space, kernel.persistent)
+    shape = (*dot_rules(compiler, tile, a), *matmul.tma_rules(product))
+    model = frame.model(matmul.shared_bytes(product), registers, shape, kernel.persistent)
     return replace(model, remarks=path.remarks)
 
 
-def _powers(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(n for n in names if n.startswith("block_") or n == "num_warps")
-
-
-def _load(threads: Expr, registers: Registers, shared: Expr) -> Load:
-    return Load(
-        threads=threads,
-        registers=named("registers_per_thread", registers.used, "registers"),
-        shared=named("shared_bytes", shared, "B"),
-        accumulators=registers.accumulators,
+def _require_instruction(frame: Frame, path: Path, computable: bool) -> None:
+    if path.has_instruction or computable:
+        return
+    program, first = frame.program, frame.program.contractions[0]
+    message = (
+        f"{frame.device.name} (compute capability {frame.device.compute_capability}) has no matrix instruction for "
+        f"{program.dtype_of(first.a).name} in {frame.compiler.source}, and its CUDA cores do not take that type"
     )
+    raise InputError(Issue(message, "op.dtype", frame.context.source, "choose another dtype or device"))
 
 
-def _model(
-    context: Context,
-    device: NvidiaDevice,
-    geometry: Geometry,
-    load: Load,
-    registers: Registers,
-    shape: tuple[Rule, ...],
-    space: tuple[object, ...],
-    persistent: bool = False,
-) -> Model:
-    """The rules in their order, C1 to C4, and the launch's metrics."""
-    per_block = nvidia.shared_memory(device, load.shared)
-    rules: tuple[Rule, ...] = (
-        per_block,
-        nvidia.shared_memory_per_sm(device, load.shared, per_block),
-        nvidia.accumulators(device, load.held, hard=False),
-        compiled.spills(registers.live, registers.cap, registers.source),
-        nvidia.register_file(device, load),
-        *shape,
-        nvidia.threads(device, load.threads),
-    )
-    residency = residency_of(device, load, context.model.occupancy)
-    launched = None
-    grid = geometry.grid()
-    if persistent and known(device, "sm_count"):
-        launched = grid = minimum(grid, constant_of(device, "sm_count"))
-    rules = (*rules, nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"), nvidia.grid(device, grid))
-    return launch_metrics(
-        device,
-        context.program,
-        geometry,
-        load,
-        residency,
-        variables=space,  # type: ignore[arg-type]
-        rules=rules,
-        assumed_blocks=context.model.blocks_per_sm,
-        launched=launched,
-    )
+def _attention(frame: Frame) -> Model:
+    compiler, geometry = frame.compiler, frame.geometry
+    tma = kernel_variant(frame.context, "attention") == "tma"
+    kernel = attention.attention_of(frame.context, compiler, geometry, tma)
+    registers = attention.registers_of(kernel, frame.threads)
+    scores = nvidia.TileShape(kernel.rows, kernel.keys, as_expr(kernel.head_dim), Var("num_warps"))
+    shape = dot_rules(compiler, scores, kernel.operand)
+    if tma and not compiler.has_tma:
+        shape = (*shape, matmul.needs_tma(compiler))
+    model = frame.model(attention.shared_bytes(kernel), registers, shape)
+    return replace(model, remarks=kernel.path.remarks)
 
 
-_BUILDERS: dict[str, Callable[[Context, NvidiaDevice], Model]] = {"gemm": _gemm}
-"""Operator kind to builder."""
+_Footprint = Callable[..., rowwise.Footprint]
+_ROWWISE: dict[str, _Footprint] = {
+    "reduction": rowwise.rows_of,
+    "gemv": rowwise.vector_product,
+    "elementwise": rowwise.elements_of,
+}
 
-__all__ = ["Compiler", "build", "constant"]
+
+def _rowwise(frame: Frame, footprint: _Footprint) -> Model:
+    kernel_variant(frame.context, "rows")
+    taken = footprint(frame.compiler, frame.program, frame.geometry, frame.threads)
+    return frame.model(taken.shared, taken.registers, (tensor_size(frame.compiler, taken.elements),))

@@ -8,10 +8,15 @@ from tilesearch.kernels.triton.compiler import Compiler
 from tilesearch.kernels.triton.epilogue import conversion_scratch
 from tilesearch.kernels.triton.operands import Operand, operand
 from tilesearch.kernels.triton.paths import Path
+from tilesearch.kernels.versions import since
 from tilesearch.program.form import Program
-from tilesearch.rules.expr import FALSE, Expr, Var, all_of, as_expr, maximum, negate, select, total
-from tilesearch.rules.geometry import Geometry
+from tilesearch.rules.expr import Expr, Var, as_expr, maximum, minimum, select, total
+from tilesearch.rules.model import Rule, constant
 from tilesearch.rules.nvidia import TileShape
+from tilesearch.specs.dtypes import DType
+
+_LANES = 32
+_INSTRUCTION_ROWS = 16  # of one warp
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,6 @@ class Product:
 
     compiler: Compiler
     program: Program
-    geometry: Geometry
     kernel: Kernel
     tile: TileShape
     path: Path
@@ -45,27 +49,68 @@ class Product:
         """num_stages."""
         return Var("num_stages")
 
-    @property
-    def computes_with_tensor_cores(self) -> bool:
-        """Whether any tile runs on a matrix instruction."""
-        return self.path.mma or self.path.wgmma is not FALSE or self.path.tcgen05 is not FALSE
 
-
-def product_of(
-    compiler: Compiler, program: Program, geometry: Geometry, kernel: Kernel, tile: TileShape, path: Path
-) -> Product:
+def product_of(compiler: Compiler, program: Program, kernel: Kernel, tile: TileShape, path: Path) -> Product:
     """The program's first product."""
     first = program.contraction
     assert first is not None
-    pair = tuple(operand(compiler, program, geometry, name, kernel.tma) for name in (first.a, first.b))
-    return Product(compiler, program, geometry, kernel, tile, path, (pair[0], pair[1]))
+    loaded = ((first.a, tile.m * tile.k), (first.b, tile.k * tile.n))
+    a, b = (operand(compiler, program, name, elements, kernel.tma) for name, elements in loaded)
+    return Product(compiler, program, kernel, tile, path, (a, b))
+
+
+def is_computable(compiler: Compiler, operand: DType) -> bool:
+    """Whether the CUDA cores multiply operands of that type after a conversion to fp32: 16 bits and wider."""
+    return operand.bits >= 16
+
+
+def needs_tma(compiler: Compiler) -> Rule:
+    """C3.tma: the kernel's descriptors need hardware that not every device has."""
+    return Rule(
+        id="C3.tma",
+        sentence="the device has a tensor memory accelerator, which the variant loads through",
+        value=constant("has_tma", int(compiler.has_tma)),
+        limit=constant("needed", 1),
+        relation="ge",
+        source="PTX ISA, cp.async.bulk.tensor: compute capability 9.0 and later",
+    )
+
+
+def tma_rules(product: Product) -> tuple[Rule, ...]:
+    """C3.tma: where the kernel loads through the TMA, row strides are multiples of what a tensor map takes."""
+    if not product.kernel.tma:
+        return ()
+    limits = product.compiler.device.tma
+    if limits is None:
+        return (needs_tma(product.compiler),)
+    multiple, program = limits.global_stride_multiple, product.program
+    rules = []
+    for tensor in (
+        program.tensor(product.operands[0].name),
+        program.tensor(product.operands[1].name),
+        program.outputs[0],
+    ):
+        stride = tensor.axes[-1].extent * tensor.dtype.bits // 8
+        rules.append(
+            Rule(
+                id=f"C3.tma_stride.{tensor.name}",
+                sentence=f"the row stride of {tensor.name} is a multiple of what a tensor map takes",
+                value=constant(f"row_bytes({tensor.name})", stride),
+                limit=constant("global_stride_multiple", int(multiple.value or 1)),
+                relation="multiple",
+                unit="B",
+                source=str(multiple.source or ""),
+            )
+        )
+    return tuple(rules)
 
 
 def shared_bytes(product: Product) -> Expr:
     """Shared memory of one block. Unit: B."""
-    if not product.computes_with_tensor_cores:
+    if not product.path.has_instruction:
         return _simt_bytes(product)
     loop = total([*(_buffers(product, item) * item.tile_bytes for item in product.operands), _barriers(product)])
+    loop = loop + _scales(product)
     return _with_epilogue(product, loop)
 
 
@@ -104,6 +149,18 @@ def _barriers(product: Product) -> Expr:
     return select(path.tcgen05, 2 * size * stages, select(path.wgmma, on_wgmma, on_mma))
 
 
+def _scales(product: Product) -> Expr:
+    """Bytes that block scales need: a vector of fp32 scales, or in old versions the tile they are applied to."""
+    if product.program.kind != "block_scaled_gemm":
+        return as_expr(0)
+    tile = product.tile
+    if since(product.compiler.data["block_scales"], product.compiler.version)["tile"]:
+        padded = 4 * minimum(tile.m, _INSTRUCTION_ROWS * tile.warps) * (tile.n + 4)
+        return select(product.path.wgmma, padded, 0)
+    longest = maximum(tile.m, tile.n)
+    return select(longest >= _LANES * tile.warps, 4 * longest, 0)
+
+
 def _with_epilogue(product: Product, loop: Expr) -> Expr:
     """The loop's bytes with those of the epilogue: in the same place where the loop is over, beside it otherwise.
 
@@ -122,8 +179,3 @@ def _with_epilogue(product: Product, loop: Expr) -> Expr:
     if product.kernel.tma and not acc.is_float:
         return loop + scratch
     return maximum(loop, scratch)
-
-
-def on_mma(path: Path) -> Expr:
-    """Where the tile runs on warp-level instructions."""
-    return all_of(negate(path.wgmma), negate(path.tcgen05))

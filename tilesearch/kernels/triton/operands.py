@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from tilesearch.kernels.triton.compiler import Compiler
 from tilesearch.program.form import Program, Tensor
 from tilesearch.rules.expr import Expr
-from tilesearch.rules.geometry import Geometry, storage
+from tilesearch.rules.geometry import storage
 from tilesearch.specs.dtypes import DType
 
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand of the dot. `tile_bytes` is one buffer, in B; `hinted` says that Triton may load it in wide pieces."""
+    """One operand of the dot.
+
+    `tile_bytes` is one buffer, in B; `hinted` says that Triton may load it in wide pieces.
+    """
 
     name: str
     elements: Expr
@@ -24,8 +27,8 @@ class Operand:
     asynchronous: bool
 
 
-def operand(compiler: Compiler, program: Program, geometry: Geometry, name: str, through_tma: bool) -> Operand:
-    """The operand `name` of the program's product.
+def operand(compiler: Compiler, program: Program, name: str, elements: Expr, through_tma: bool) -> Operand:
+    """The operand `name` of the program's product, `elements` of which a step of the loop loads.
 
     Triton's JIT specialises an integer argument that 16 divides. A row stride that is not leaves each address
     aligned to one element: loads are then narrow, and narrower than 4 B they are not made asynchronous. The
@@ -34,7 +37,6 @@ def operand(compiler: Compiler, program: Program, geometry: Geometry, name: str,
     product = program.contraction
     assert product is not None
     tensor = program.tensor(name)
-    elements = geometry.region(tensor)
     hinted = is_hinted(compiler, tensor)
     wide = tensor.dtype.bits >= 8 * compiler.number("async_copy_bytes")
     return Operand(

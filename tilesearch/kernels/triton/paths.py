@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilesearch.kernels.triton.compiler import Compiler
 from tilesearch.rules.compiled import at_least
-from tilesearch.rules.expr import FALSE, Expr, all_of, maximum, member, negate
+from tilesearch.rules.expr import FALSE, TRUE, Expr, all_of, maximum, member, negate
 from tilesearch.rules.model import Remark, Rule, constant
 from tilesearch.rules.nvidia import TileShape
 from tilesearch.specs.dtypes import DType
@@ -23,6 +23,11 @@ class Path:
     mma: bool
     remarks: tuple[Remark, ...] = ()
 
+    @property
+    def has_instruction(self) -> bool:
+        """Whether any tile runs on a matrix instruction."""
+        return self.mma or self.wgmma is not FALSE or self.tcgen05 is not FALSE
+
 
 def choose(compiler: Compiler, tile: TileShape, a: DType, b: DType, acc: DType) -> Path:
     """The path of a dot of `tile`: the widest family that the tile and its warps allow."""
@@ -37,7 +42,7 @@ def choose(compiler: Compiler, tile: TileShape, a: DType, b: DType, acc: DType) 
     ]
     if not found:
         text = f"{compiler.source} has no matrix instruction here: products run on the CUDA cores, staged as fp32"
-        remarks.append(Remark(constant("always", 1).eq(1), text))
+        remarks.append(Remark(TRUE, text))
     return Path(wide["wgmma"], wide["tcgen05"], "mma" in found, tuple(remarks))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tilesearch.kernels.triton.compiler import Compiler
 from tilesearch.kernels.triton.operands import Operand
@@ -59,12 +61,20 @@ def pointer_registers(
         addresses = total(narrow) * data["unhinted"]["percent_per_element"] // 100
         live = accumulators + addresses + overhead
     live = named("live_registers", live, "registers")
-    pointer = data["pointer"]
-    held = pointer["base"] + (
-        accumulators * pointer["accumulator_percent"] + (a + b) * pointer["per_vector_percent"]
-    ) // 100
+    used = data["used"]
+    held = select(
+        stages.eq(1),
+        _weighted(used["one_stage"], accumulators, a, b),
+        select(on_mma, _weighted(used["mma"], accumulators, a, b), _weighted(used["wgmma"], accumulators, a, b)),
+    )
     cap = register_cap(compiler.device, threads)
-    return Registers(accumulators, live, minimum(live if narrow else held, cap), cap, pointer["source"])
+    return Registers(accumulators, live, minimum(live if narrow else held, cap), cap, staged["source"])
+
+
+def _weighted(row: Mapping[str, Any], accumulators: Expr, a: Expr, b: Expr) -> Expr:
+    """Registers by a row of percents."""
+    percents = accumulators * int(row["accumulator"]) + a * int(row["a"]) + b * int(row["b"])
+    return percents // 100 + int(row["base"])
 
 
 def vectors(compiler: Compiler, operand: Operand, threads: Expr) -> Expr:

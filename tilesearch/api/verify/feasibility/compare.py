@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from tilesearch.answers import VerifyAnswer
+from tilesearch.api.check import complete_tile
 from tilesearch.api.context import make, model_of
 from tilesearch.api.judging import JudgedTiles, soft_registers
 from tilesearch.api.verify.feasibility.read import read_builds
 from tilesearch.api.verify.feasibility.rows import Build, Counted, Skipped
 from tilesearch.api.verify.replay import Tally
-from tilesearch.api.check import complete_tile
 
 DEVICE = "h200"
 """The device that these files were measured on."""
@@ -60,12 +60,15 @@ def _predicted(builds: Iterable[Build]) -> Iterable[tuple[Build, dict[str, Any]]
         for place, build in enumerate(group):
             verdict = judged.verdicts[place]
             spills = any(judged.broken[name][place] for name in registers)
-            yield build, {
-                "feasible": verdict in ("fits", "spills"),
-                "shared_bytes": shared[place],
-                "spills": spills,
-                "violations": judged.violations(place),
-            }
+            yield (
+                build,
+                {
+                    "feasible": verdict in ("fits", "spills"),
+                    "shared_bytes": shared[place],
+                    "spills": spills,
+                    "violations": judged.violations(place),
+                },
+            )
 
 
 def _count(counted: Counted, build: Build, got: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -36,8 +37,10 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(Issue(f"the file cannot be read: {error}", source=str(path))) from None
+    except UnicodeDecodeError:
+        raise InputError(Issue("is not a text file (UTF-8), nor one compressed by gzip", source=str(path))) from None
+    except (OSError, EOFError, zlib.error) as fault:
+        raise InputError(Issue(f"the file cannot be read: {fault}", source=str(path))) from None
     if text.lstrip().startswith("{"):
         try:
             yield from (json.loads(line) for line in text.splitlines() if line.strip())
