@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Commands that this very run stands for: installing, and running the tests.
-SETUP = (".venv/bin/pip", "python3 -m venv", "python -m venv", "pip install", "python -m pytest", ". .venv", "git clone", "cd ")
+SETUP = (".venv/bin/pip", "python3 -m venv", "python -m venv", "pip install", "python -m pytest", ". .venv")
 
 
 def commands():

@@ -14,7 +14,7 @@ from tilesearch.answers import Candidate, Metrics, Tile
 from tilesearch.engines.base import Tiles
 from tilesearch.explanation.judge import binding_of, verdict_of
 from tilesearch.rules.columns import Column, ColumnEvaluator
-from tilesearch.rules.evaluate import evaluate
+from tilesearch.rules.evaluate import Memo, evaluate
 from tilesearch.rules.expr import Expr
 from tilesearch.rules.model import Model
 from tilesearch.rules.occupancy import UNLIMITED
@@ -98,9 +98,8 @@ def _fractions(model: Model, tiles: Tiles, pairs: Sequence[tuple[Expr, Expr]]) -
 def candidates(model: Model, ranked: Ranked, keep_soft: bool) -> list[Candidate]:
     """The ranked tiles with their metrics, verdict and binding rule. Without `keep_soft` all of them fit."""
     result = []
-    for place, row in enumerate(ranked.tiles):
+    for place, (row, memo) in enumerate(zip(ranked.tiles, _memos(model, ranked.tiles), strict=True)):
         tile = {name: int(value) for name, value in zip(model.names, row, strict=True)}
-        memo: dict[int, int | bool] = {}
         result.append(
             Candidate(
                 rank=place + 1,
@@ -114,7 +113,20 @@ def candidates(model: Model, ranked: Ranked, keep_soft: bool) -> list[Candidate]
     return result
 
 
-def metrics_of(model: Model, tile: Mapping[str, int], memo: dict[int, int | bool] | None = None) -> Metrics:
+def _memos(model: Model, tiles: Tiles) -> list[Memo]:
+    """For each tile, the values of all trees that a candidate shows, computed column by column."""
+    if not len(tiles):
+        return []
+    trees = [metric.expr for metric in model.metrics.values() if metric.expr is not None]
+    trees += [tree for pair in model.fractions.values() for tree in pair]
+    for rule in model.rules:
+        trees += [t for t in (rule.when, *((rule.value, rule.limit) if rule.has_slack else ())) if t is not None]
+    read = _read(model, tiles)
+    columns = [np.broadcast_to(read(tree), (len(tiles),)).tolist() for tree in trees]
+    return [dict(zip(trees, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def metrics_of(model: Model, tile: Mapping[str, int], memo: Memo | None = None) -> Metrics:
     """The metrics of one tile; None where the model has none."""
     memo = {} if memo is None else memo
     values: dict[str, Any] = {}

@@ -21,7 +21,7 @@ def progress(text: str, quiet: bool) -> Iterator[Callable[[str, float], None] | 
 
     Nothing is shown, and None is yielded, when stderr is no terminal or the user wants quiet.
     """
-    if quiet or not sys.stderr.isatty():
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     display = _Display(text)

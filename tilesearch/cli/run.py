@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,10 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]  # ClickException, wherever Typer keeps it
+
+
+class _OutputError(TilesearchError):
+    """The answer cannot be written."""
 
 
 def main() -> None:
@@ -43,8 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        # Python flushes stdout at exit, and would complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return BROKEN_PIPE
     except Exception:
         sys.excepthook(*sys.exc_info())
@@ -70,19 +74,44 @@ def _print(result: Printable) -> None:
     output, report = result.output, result.reply.report
     width = shutil.get_terminal_size(fallback=(100, 24)).columns
     text = render(report, output.format, quiet=output.quiet, width=width, bold=_can_show_bold())
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    _write(text, output.format is Format.JSON or report.only_json)
     if output.format is Format.CSV and not output.quiet:
         for note in report.notes:
             print(f"note: {note}", file=sys.stderr)
 
 
+def _write(text: str, is_json: bool) -> None:
+    """Write to stdout, with plainer characters where its encoding lacks some."""
+    if sys.stdout is None:
+        raise _OutputError("stdout is closed")
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text), indent=2) + "\n" if is_json else text.replace("\u2500", "-")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _silence()
+        raise _OutputError(f"stdout cannot be written: {error.strerror}") from None
+
+
+def _silence() -> None:
+    """Python flushes stdout at exit, and would complain again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _can_show_bold() -> bool:
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+    plain = os.environ.get("TERM") == "dumb" or os.environ.get("NO_COLOR")
+    return sys.stdout is not None and sys.stdout.isatty() and not plain
 
 
 def complain(text: str) -> None:
     """Print an error message, one line an issue, on stderr."""
+    if sys.stderr is None:
+        return
     for line in text.splitlines():
         print(f"error: {line}", file=sys.stderr)
 

@@ -74,12 +74,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Request:
-    """One question to an engine."""
+    """One question to an engine.
+
+    `attribute` asks for each rejected candidate to be counted under the rule that it breaks; without it an
+    engine may take the rules in any order.
+    """
 
     model: Model
     allow_soft: bool = False
     deadline: Deadline = field(default_factory=Deadline)
     progress: Progress | None = None
+    attribute: bool = True
 
     def enforced(self) -> tuple[Rule, ...]:
         """The rules that a returned tile must satisfy."""

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from tilesearch.engines.base import Deadline, Request
 from tilesearch.engines.lowering import Grid, Limits, Plan
 from tilesearch.engines.narrowing import Problem
-from tilesearch.engines.search import Found, Refuter, Session, SolverEngine, report, rows_of
+from tilesearch.engines.search import SolverEngine
+from tilesearch.engines.session import Found, Refuter, Session, interruptible, report, rows_of
 from tilesearch.engines.translate import Integer, Literal, Translator, load, load_switched
 from tilesearch.errors import UnsupportedError
 from tilesearch.rules.expr import Expr
@@ -193,11 +194,12 @@ def _run(
     settings: Any = solver.parameters
     settings.random_seed = _SEED
     settings.num_workers = 1
+    settings.catch_sigint_signal = False
     if deadline.seconds is not None:
         settings.max_time_in_seconds = deadline.left
     for name, value in parameters.items():
         setattr(settings, name, value)
-    status = solver.solve(model, callback)
+    status = interruptible(lambda: solver.solve(model, callback), solver.stop_search, deadline)
     return solver, solver.status_name(status)
 
 
@@ -228,11 +230,8 @@ class CpSatSession(Session):
 
     def _solve(self, most: int | None = None, **parameters: object) -> Found:
         recorder = _recorder(self.choices, self.request, most)
-        deadline = self.request.deadline
         model = self.translator.validated()
-        status = _run(model, deadline, recorder, **parameters)[1]
-        if status in ("FEASIBLE", "UNKNOWN") and not recorder.stopped and not deadline.expired:
-            deadline.interrupted = True  # nothing else stops CP-SAT: it has taken the Ctrl-C itself
+        status = _run(model, self.request.deadline, recorder, **parameters)[1]
         done = status in ("OPTIMAL", "INFEASIBLE") or (most == 1 and recorder.count == 1)
         places = np.frombuffer(recorder.places, dtype=np.int64).reshape(recorder.count, len(self.choices))
         return Found(rows_of(self.problem, _distinct(places, self.problem)), done)
@@ -291,14 +290,15 @@ class CpSatRefuter(Refuter):
         """CP-SAT's sufficient assumptions."""
         model = self.translator.validated()
         model.clear_assumptions()
-        model.add_assumptions([self.switches[rule.id] for rule in rules])
+        model.add_assumptions([self.switches[rule] for rule in rules])
         solver, status = _run(model, self.request.deadline)
         if status in ("OPTIMAL", "FEASIBLE"):
             return None
         if status != "INFEASIBLE":
             raise TimeoutError("cpsat: no answer about these rules before the deadline")
         indices = set(solver.sufficient_assumptions_for_infeasibility())
-        return [rule for rule in rules if self.switches[rule.id].index in indices]
+        # Should CP-SAT ever name no assumption, all of them are a core still.
+        return [rule for rule in rules if self.switches[rule].index in indices] or list(rules)
 
 
 class CpSatEngine(SolverEngine):

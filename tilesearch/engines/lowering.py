@@ -13,8 +13,8 @@ from math import prod
 import numpy as np
 
 from tilesearch.rules.columns import Column, ColumnEvaluator
-from tilesearch.rules.evaluate import bounds
-from tilesearch.rules.expr import Const, Expr, Named, Table, Var, maximum, select
+from tilesearch.rules.evaluate import Ranges, bounds
+from tilesearch.rules.expr import Const, Expr, Named, Table, Var, maximum, select, walk
 
 Domains = Mapping[str, tuple[int, ...]]
 
@@ -55,7 +55,7 @@ def points(node: Expr, domains: Domains) -> int:
     return prod(len(domains[name]) for name in node.variables)
 
 
-def tabulate(node: Expr, domains: Domains) -> Grid:
+def tabulate(node: Expr, domains: Domains, ranges: Ranges | None = None) -> Grid:
     """The node over its whole grid. Where a guard keeps it from dividing by zero, the value is arbitrary."""
     names = tuple(n for n in domains if n in node.variables and len(domains[n]) > 1)
     columns: dict[str, Column] = {}
@@ -64,7 +64,7 @@ def tabulate(node: Expr, domains: Domains) -> Grid:
         # A variable with one value needs no axis: numpy allows only some dozens of them.
         shape = [-1 if other == name else 1 for other in names] if name in names else []
         columns[name] = values.reshape(shape)
-    result = ColumnEvaluator(columns, domains)(node)
+    result = ColumnEvaluator(columns, domains, ranges)(node)
     return Grid(names, np.broadcast_to(result, [len(domains[n]) for n in names]))
 
 
@@ -76,7 +76,7 @@ class Plan:
         self.limits = limits
         self._grids: dict[Expr, Grid] = {}
         self._points: dict[Expr, int] = {}
-        self._ranges: dict[int, tuple[int, int]] = {}
+        self._ranges: Ranges = {}
         self._seeded: set[Expr] = set()
         self._sums: dict[Expr, bool] = {}
         self._divisions: dict[Expr, Expr] = {}
@@ -96,10 +96,9 @@ class Plan:
 
     def range(self, node: Expr) -> tuple[int, int]:
         """Bounds of the node's value (Booleans as 0 and 1); exact where it is a table."""
-        if id(node) not in self._ranges:
+        if node not in self._ranges:
             self._seed_ranges(node)
-            bounds(node, self.domains, self._ranges)
-        return self._ranges[id(node)]
+        return bounds(node, self.domains, self._ranges)
 
     def _seed_ranges(self, root: Expr) -> None:
         # Tables give exact ranges; interval arithmetic goes on from there.
@@ -108,12 +107,12 @@ class Plan:
             node = stack.pop()
             if node in self._seeded:
                 continue
-            self._seeded.add(node)  # also keeps the node alive: ranges are filed by identity
+            self._seeded.add(node)
             grid = None if isinstance(node, Const) else self.grid(node, self.limits.function)
             if grid is None:
                 stack.extend(node.args)
             else:
-                self._ranges[id(node)] = (int(grid.values.min()), int(grid.values.max()))
+                self._ranges[node] = (int(grid.values.min()), int(grid.values.max()))
 
     def linear(self, root: Expr) -> Linear:
         """The node as a sum. Sums of variables stay sums; any other small node becomes one table atom."""
@@ -138,10 +137,11 @@ class Plan:
     def is_sum(self, node: Expr) -> bool:
         """Whether the node is linear in the variables themselves (a variable alone is)."""
         if node not in self._sums:
-            parts = self._addends(node)
-            self._sums[node] = isinstance(node, Const | Var) or (
-                parts is not None and all(self.is_sum(part) for _, part in parts)
-            )
+            for part in walk(node):  # children first: sums may be deeper than Python's stack
+                addends = self._addends(part)
+                self._sums[part] = isinstance(part, Const | Var) or (
+                    addends is not None and all(self._sums.get(a, True) for _, a in addends)
+                )
         return self._sums[node]
 
     def _addends(self, node: Expr) -> list[tuple[int, Expr]] | None:

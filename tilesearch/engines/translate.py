@@ -326,16 +326,16 @@ def load(make: Callable[[], Made], problem: Problem) -> Made:
     return _retried(make, assert_all)
 
 
-def load_switched(make: Callable[[], Made], rules: Sequence[Rule]) -> tuple[Made, dict[str, Literal]]:
-    """A translator that asserts each rule where the rule's switch, a literal by rule id, is on."""
-    switches: dict[str, Literal] = {}
+def load_switched(make: Callable[[], Made], rules: Sequence[Rule]) -> tuple[Made, dict[Rule, Literal]]:
+    """A translator that asserts each rule where the rule's switch, a literal, is on."""
+    switches: dict[Rule, Literal] = {}
 
     def assert_all(translator: Made, tables: set[Expr]) -> None:
         for rule in rules:
-            switches[rule.id] = translator.fresh()
+            switches[rule] = translator.fresh()
             with _blame(rule.holds):
                 literal = translator.literal_of(rule.holds, rule.holds in tables)
-            translator.clause([translator.opposite(switches[rule.id]), literal])
+            translator.clause([translator.opposite(switches[rule]), literal])
 
     return _retried(make, assert_all), switches
 

@@ -13,11 +13,12 @@ from operator import mod, truediv
 from typing import TYPE_CHECKING, Any
 
 from tilesearch.engines.base import Deadline, Request
-from tilesearch.engines.lowering import Grid, Limits, Plan
+from tilesearch.engines.lowering import Grid, Limits, Plan, tabulate
 from tilesearch.engines.narrowing import Problem
-from tilesearch.engines.search import Found, Refuter, Session, SolverEngine, report, rows_of
+from tilesearch.engines.search import SolverEngine
+from tilesearch.engines.session import Found, Refuter, Session, interrupt_noted, interruptible, report, rows_of
 from tilesearch.engines.translate import Case, Integer, Literal, Translator, load, load_switched
-from tilesearch.rules.evaluate import evaluate
+from tilesearch.errors import UnsupportedError
 from tilesearch.rules.expr import Expr
 from tilesearch.rules.model import Rule
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _SEED = 1
 _PAIRWISE = 5  # literals that exclude each other by plain clauses; more go into one cardinality constraint
+_BRIEFLY_S = 0.05  # a check that takes longer goes to a thread, so that Ctrl-C can stop it
 _FOREVER = 2**32 - 1  # z3's "no timeout", in milliseconds
 
 
@@ -149,13 +151,21 @@ class _Solver:
         solver = self.current()
         if self.deadline.expired:
             return None
-        left = self.deadline.left
-        solver.set("timeout", _FOREVER if left == float("inf") else min(_FOREVER, int(left * 1000) + 1))
-        answer = solver.check(*assumptions)
+        answer = self._timed(solver, assumptions, _BRIEFLY_S)
+        if answer == self.translator.z3.unknown and not self.deadline.expired:
+            stop = self.translator.context.interrupt
+            answer = interruptible(lambda: self._timed(solver, assumptions, float("inf")), stop, self.deadline)
         if answer == self.translator.z3.unknown:
-            self.deadline.interrupted |= "interrupted" in solver.reason_unknown()
+            reason = solver.reason_unknown()
+            if not self.deadline.expired and reason not in ("timeout", "canceled"):
+                raise UnsupportedError(f"z3 gives up on products or quotients that it cannot list: {reason}")
             return None
         return bool(answer == self.translator.z3.sat)
+
+    def _timed(self, solver: z3.Solver, assumptions: Sequence[Literal], seconds: float) -> Any:
+        left = min(seconds, self.deadline.left)
+        solver.set("timeout", _FOREVER if left == float("inf") else min(_FOREVER, int(left * 1000) + 1))
+        return solver.check(*assumptions)
 
     def current(self) -> z3.Solver:
         """The solver with every assertion made so far: the finite-domain one while there are no integers."""
@@ -165,6 +175,7 @@ class _Solver:
             make, context = translator.z3, translator.context
             self._solver = make.Solver(ctx=context) if self._arithmetic else make.SolverFor("QF_FD", context)
             self._solver.set("random_seed", _SEED)
+            self._solver.set("ctrl_c", False)
         self._solver.add(translator.assertions[self._loaded :])
         self._loaded = len(translator.assertions)
         return self._solver
@@ -189,40 +200,40 @@ class Z3Session(Session):
     def every(self, most: int | None = None) -> Found:
         """Check, and forbid what was found, until nothing is left."""
         rows: list[tuple[int, ...]] = []
-        answer: bool | None = None
-        try:
+        done = False
+        with interrupt_noted(self.request.deadline):
             while answer := self.solver.check():
                 rows.append(self._position())
                 if most is not None and len(rows) > most:
                     return self._found(rows, False)
-                self.translator.clause(
-                    self.translator.opposite(choice[place])
-                    for choice, place in zip(self.choices, rows[-1], strict=True)
-                )
+                self._forbid(rows[-1])
                 if len(rows) % 256 == 1:
                     report(self.request, "z3", len(rows))
-        except KeyboardInterrupt:  # between two checks; during one, z3 takes it
-            self.request.deadline.interrupted = True
-            answer = None
-        return self._found(rows, answer is not None)
+            done = answer is False
+        return self._found(rows, done)
+
+    def _forbid(self, row: Sequence[int]) -> None:
+        chosen = (choice[place] for choice, place in zip(self.choices, row, strict=True))
+        self.translator.clause([self.translator.opposite(literal) for literal in chosen])
 
     def least(self, key: Grid | Expr) -> Found:
         """Halve the interval in which the least key can lie."""
         low = int(key.values.min()) if isinstance(key, Grid) else self.plan.range(key)[0]
         rows: list[tuple[int, ...]] = []
-        answer = self.solver.check()
-        high = low
-        while answer is not None:
-            if answer:
-                rows.append(self._position())
-                high = self._score(key, rows[-1])
-            if low >= high:
-                return self._found(rows, True)
-            middle = (low + high) // 2
-            literal = self._at_most(key, middle)
-            answer = literal if isinstance(literal, bool) else self.solver.check(literal)
-            if answer is False:
-                low = middle + 1
+        with interrupt_noted(self.request.deadline):
+            high = low
+            answer = self.solver.check()
+            while answer is not None:
+                if answer:
+                    rows.append(self._position())
+                    high = self._score(key, rows[-1])
+                if low >= high:
+                    return self._found(rows, True)
+                middle = (low + high) // 2
+                literal = self._at_most(key, middle)
+                answer = literal if isinstance(literal, bool) else self.solver.check(literal)
+                if answer is False:
+                    low = middle + 1
         return self._found(rows, False)
 
     def _at_most(self, key: Grid | Expr, bound: int) -> Literal:
@@ -235,8 +246,8 @@ class Z3Session(Session):
         where = dict(zip(self.problem.names, places, strict=True))
         if isinstance(key, Grid):
             return int(key.values[tuple(where[name] for name in key.names)])
-        tile = {name: domain[where.get(name, 0)] for name, domain in self.problem.domains.items()}
-        return int(evaluate(key, tile))
+        tile = {name: (domain[where.get(name, 0)],) for name, domain in self.problem.domains.items()}
+        return int(tabulate(key, tile).values)
 
     def _position(self) -> tuple[int, ...]:
         """Where in its domain each variable stands in the model that z3 found."""
@@ -261,13 +272,13 @@ class Z3Refuter(Refuter):
 
     def conflict(self, rules: Sequence[Rule]) -> list[Rule] | None:
         """z3's unsat core."""
-        answer = self.solver.check(*(self.switches[rule.id] for rule in rules))
+        answer = self.solver.check(*(self.switches[rule] for rule in rules))
         if answer is None:
             raise TimeoutError("z3: no answer about these rules before the deadline")
         if answer:
             return None
         names = {literal.decl().name() for literal in self.solver.current().unsat_core()}
-        return [rule for rule in rules if self.switches[rule.id].decl().name() in names]
+        return [rule for rule in rules if self.switches[rule].decl().name() in names]
 
 
 class Z3Engine(SolverEngine):

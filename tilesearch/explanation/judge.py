@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tilesearch.answers import RuleReport, Verdict
-from tilesearch.rules.evaluate import evaluate
+from tilesearch.rules.evaluate import Memo, evaluate
 from tilesearch.rules.model import Model, Rule
 from tilesearch.rules.printing import numeric, symbolic
 
@@ -15,9 +15,6 @@ _RELATION_SIGN = {"le": "<=", "lt": "<", "ge": ">=", "gt": ">", "eq": "==", "ne"
 _BROKEN_SIGN = {"le": ">", "lt": ">=", "ge": "<", "gt": "<=", "eq": "!=", "ne": "==", "multiple": "not a multiple of"}
 
 _LONG = 240  # a longer formula is shown by the names of its parts
-
-
-Memo = dict[int, int | bool]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ def build(context: Context) -> Model:
     if not isinstance(device, NvidiaDevice):
         raise InputError(Issue(f"the generic language has no rules for {device.vendor} devices yet", "device"))
     program = context.program
+    _require_unit(device, program)
     space = variables(context, tile_variables(program))
     geometry = Geometry(program, frozenset(v.name for v in space))
     load = block_load(device, program, geometry)
@@ -43,6 +44,15 @@ def build(context: Context) -> Model:
     )
     model = launch_metrics(device, program, geometry, load, residency, space, rules, context.model.blocks_per_sm)
     return replace(model, remarks=instructions.remarks)
+
+
+def _require_unit(device: NvidiaDevice, program: Program) -> None:
+    """Refuse a roof of a unit that the device lacks; where its roofs are not known, nothing can be said."""
+    units = sorted({name.partition(".")[0] for name in device.roofs})
+    unit = program.roof.partition(".")[0]
+    if units and unit not in units:
+        hint = f"its roofs are of {', '.join(units)}"
+        raise InputError(Issue(f"{device.name} has no unit {unit!r} that is known", "op.roof", hint=hint))
 
 
 def block_load(device: NvidiaDevice, program: Program, geometry: Geometry) -> Load:
@@ -74,11 +84,11 @@ def instruction_choice(device: NvidiaDevice, program: Program, geometry: Geometr
     """The rules on the matrix instruction; none where the operator has no product or runs on CUDA cores."""
     if not program.contractions or not program.roof.startswith("tensor_core"):
         return nvidia.InstructionChoice(FALSE, ())
-    choices = []
-    for product in program.contractions:
-        tile = tile_of(geometry, product)
-        choices.append(nvidia.instruction_rules(_instructions_of(device, program, product), tile))
-    return nvidia.joined_choices(tuple(choices))
+    choices = tuple(
+        nvidia.instruction_rules(_instructions_of(device, program, product), tile_of(geometry, product))
+        for product in program.contractions
+    )
+    return nvidia.joined_choices(choices)
 
 
 def available_instructions(device: NvidiaDevice, program: Program) -> tuple[Instruction, ...]:
@@ -92,6 +102,11 @@ def available_instructions(device: NvidiaDevice, program: Program) -> tuple[Inst
 def _instructions_of(device: NvidiaDevice, program: Program, product: Contraction) -> tuple[Instruction, ...]:
     a, b = (product.computed or program.dtype_of(name) for name in (product.a, product.b))
     found = tuple(instructions_for(device, a.name, product.acc.name, b.name))
+    if found and product.scaled:
+        found = tuple(instruction for instruction in found if instruction.scale)
+        if not found:
+            message = f"{device.name} has no matrix instruction that applies block scales to {a.name}"
+            raise InputError(Issue(message, "op.scale_dtype", hint='scale_dtype = "fp32" is applied on CUDA cores'))
     if not found:
         operands = a.name if a == b else f"{a.name} x {b.name}"
         raise InputError(

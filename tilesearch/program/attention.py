@@ -17,8 +17,7 @@ def lower_attention(op: Attention) -> Program:
     """
     kv_heads, group = op.kv_heads or 1, op.heads // (op.kv_heads or 1)
     d, dv = _head_dims(op)
-    hidden = 0 if op.window is None else max(0, (op.kv_len or 1) - op.q_len - op.window + 1)
-    kv_len = (op.kv_len or 1) - hidden
+    kv_len = (op.kv_len or 1) - _hidden(op)
     rows = _rows(op, group)
     acc = dtype(op.operand("acc"))
     roof = op.roof or matrix_unit(op.operand("q"))
@@ -60,6 +59,11 @@ def _head_dims(op: Attention) -> tuple[int, int]:
     return head_dim, op.v_head_dim or head_dim
 
 
+def _hidden(op: Attention) -> int:
+    """Keys before the window of the first query: no query sees them."""
+    return 0 if op.window is None else max(0, (op.kv_len or 1) - op.q_len - op.window + 1)
+
+
 def _rows(op: Attention, group: int) -> tuple[Dim, ...]:
     """The dimensions whose rows a block takes: of one head, or of all heads of a group packed together."""
     if op.phase == "decode":
@@ -88,8 +92,9 @@ def _tensors(op: Attention, kv_heads: int, group: int, kv_len: int, d: int, dv: 
     keys = (k, v) if op.latent_dim is None else (k,)  # the latent part of MLA's key is its value
     if op.page_size is None:
         return (q, *keys, out)
-    # Its pages are looked up for the whole run of keys of a block, before the mask is known.
-    pages = Axis(-(-kv_len // op.page_size), (("kv", 1),), divisor=op.page_size)
+    # Pages are looked up for a block's whole run of keys, before the mask is known; the first may be partly hidden.
+    start = _hidden(op) % op.page_size
+    pages = Axis(-(-(start + kv_len) // op.page_size), (("kv", 1),), offset=start, divisor=op.page_size)
     table = Tensor("block_table", Role.TABLE, dtype("int32"), (*indexed({"batch": op.batch}), pages), masked=False)
     return (q, *keys, table, out)
 

@@ -11,8 +11,8 @@ from tilesearch.specs.ops import BlockScaledGemm
 def lower_block_scaled_gemm(op: BlockScaledGemm) -> Program:
     """A GEMM whose scales are tensors with an entry for each block of rows and of k, staged like the operands.
 
-    flops = 2 m n k on the matrix unit. Scales wider than 8 bits are not applied by the instruction: each k
-    block costs a multiplication and an addition for each output element, and a second accumulator.
+    flops = 2 m n k on the matrix unit. Scales of 8 bits are applied by the matrix instruction; wider ones cost a
+    multiplication and an addition for each output element and k block, and a second accumulator.
     """
     m, n = Dim("m", op.m, "block_m"), Dim("n", op.n, "block_n")
     k = Dim("k", op.k, "block_k", reduce=True)
@@ -25,7 +25,8 @@ def lower_block_scaled_gemm(op: BlockScaledGemm) -> Program:
     dims = [m, n, k]
     terms = [Term("multiply-add", roof, 2, ("m", "n", "k"))]
     held = [Held("accumulator", ("m", "n"), acc)]
-    if scale.bits > 8:
+    by_instruction = scale.bits == 8
+    if not by_instruction:
         block = min(op.scale_block_a[1], op.scale_block_b[1])
         dims.append(Dim("k block", -(-op.k // block), reduce=True, whole=True))
         terms.append(Term("scaling", scalar_unit(acc.name), 2, ("m", "n", "k block")))
@@ -42,7 +43,7 @@ def lower_block_scaled_gemm(op: BlockScaledGemm) -> Program:
         ),
         terms=tuple(terms),
         roof=roof,
-        contractions=(Contraction("m", "n", "k", "a", "b", acc),),
+        contractions=(Contraction("m", "n", "k", "a", "b", acc, scaled=by_instruction),),
         held=tuple(held),
         split=split_over("k", acc),
         constants=op.constants,

@@ -55,7 +55,8 @@ class Contraction:
     """A matrix product in the operator, for the rules on instruction shapes.
 
     `m`, `n` and `k` are names of dimensions. `a` and `b` name what is multiplied: tensors, or a `Held` tile;
-    they are multiplied in their own types, or both in `computed` after a conversion on chip.
+    they are multiplied in their own types, or both in `computed` after a conversion on chip. `scaled` products
+    need an instruction that applies block scales.
     """
 
     m: str
@@ -65,6 +66,7 @@ class Contraction:
     b: str
     acc: DType
     computed: DType | None = None
+    scaled: bool = False
 
 
 @dataclass(frozen=True)

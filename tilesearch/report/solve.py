@@ -7,6 +7,7 @@ from functools import partial
 from tilesearch.answers import Candidate, Counts, Metrics, SolveAnswer
 from tilesearch.report.base import Records, Report
 from tilesearch.report.document import Column, Document, Table, Text, notes
+from tilesearch.report.operators import op_text
 from tilesearch.report.words import (
     ABSENT,
     count_of,
@@ -14,7 +15,6 @@ from tilesearch.report.words import (
     kilobytes,
     megabytes,
     microseconds,
-    op_text,
     percent,
     residency,
     tile_text,

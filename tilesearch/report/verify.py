@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from tilesearch.answers import VerifyAnswer
 from tilesearch.report.base import Records, Report
 from tilesearch.report.document import Column, Document, Table, Text, notes
+
+_MOST_ITEMS = 6
 
 
 def verify_report(answer: VerifyAnswer) -> Report:
@@ -21,18 +24,27 @@ def _document(answer: VerifyAnswer) -> Document:
     skipped = f", {answer.skipped} skipped" if answer.skipped else ""
     columns = [Column("row", right=True), Column("expected", wraps=True), Column("got", wraps=True)]
     rows = [[str(d.row), _shown(d.expected), _shown(d.got)] for d in answer.disagree]
-    stats = [[name, _shown(value)] for name, value in answer.stats.items()]
+    stats = [row for name, value in answer.stats.items() for row in _statistic(name, value)]
     return Document().add(
         Text(header + skipped, strong=True),
         Table(columns, rows, "disagreements"),
-        Table([Column("statistic"), Column("value", wraps=True)], stats),
+        Table([Column("statistic", wraps=True), Column("value", wraps=True)], stats),
         notes(answer.notes),
     )
+
+
+def _statistic(name: str, value: Any) -> list[list[str]]:
+    """One row for a number, one for each entry of a table."""
+    if not isinstance(value, Mapping):
+        return [[name, _shown(value)]]
+    return [[f"{name}: {key}", _shown(entry)] for key, entry in value.items()]
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, list) and len(value) > _MOST_ITEMS:
+        return f"{len(value)}: {', '.join(map(str, value[:_MOST_ITEMS]))}, …"
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 

@@ -1,4 +1,4 @@
-"""Numbers, tiles and operators in the words that reports use."""
+"""Numbers and tiles in the words that reports use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tilesearch.answers import Metrics, Nearest, Tile
+from tilesearch.report.operators import op_text
 
 ABSENT = "-"
 
@@ -48,39 +49,9 @@ def nearest_text(nearest: Nearest) -> str:
     return f"{tile_text(nearest.tile)}  ({changes})"
 
 
-def op_text(op: Mapping[str, Any]) -> str:
-    """An operator in words: ``gemm 4096x4096x4096 fp16 -> fp32``."""
-    kind = str(op.get("kind", "operator"))
-    if kind == "gemm":
-        return _gemm(op)
-    skipped = {"kind", "dtype", "a", "b", "acc", "out"}
-    extents = [f"{k}={_value(v)}" for k, v in op.items() if k not in skipped and v not in (False, None, "none", "")]
-    return " ".join([kind, *extents, str(op.get("dtype", ""))]).strip()
-
-
 def subject(op: Mapping[str, Any], device: str, kernel: str) -> str:
     """What an answer is about: ``gemm 4096x4096x4096 fp16 -> fp16 on h200, generic kernel``."""
     return f"{op_text(op)}; on {device}; {kernel} kernel"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true"
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {_value(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(v) for v in value) + "]"
-    return str(value)
-
-
-def _gemm(op: Mapping[str, Any]) -> str:
-    batch = f"{op['batch']} x " if op.get("batch", 1) != 1 else ""
-    a, b = op.get("a", op.get("dtype")), op.get("b", op.get("dtype"))
-    text = f"gemm {batch}{op['m']}x{op['n']}x{op['k']} {a if a == b else f'{a} x {b}'} -> {op.get('out', a)}"
-    extras = [f"accumulated in {op['acc']}"] if op.get("acc") else []
-    extras += [name.replace("_", " ") for name in ("trans_a", "trans_b", "bias", "c_in") if op.get(name)]
-    extras += [str(op["activation"])] if op.get("activation", "none") != "none" else []
-    return ", ".join([text, *extras])
 
 
 def megabytes(count: int | None) -> str:

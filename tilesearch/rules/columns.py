@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilesearch.rules.evaluate import Domains, bounds
+from tilesearch.rules.evaluate import Domains, Ranges, bounds
 from tilesearch.rules.expr import Const, Expr, Member, Table, Var, walk
 
 Column = NDArray[Any]
@@ -24,56 +24,56 @@ class ColumnEvaluator:
 
     `columns` maps a variable to an integer array; the arrays must broadcast against each other, so a column
     of shape (n, 1) beside one of shape (m,) evaluates each sub-expression only over the variables that it
-    reads. Results are memoised for as long as the evaluator lives.
+    reads. Results are memoised for as long as the evaluator lives. `ranges` are bounds over `domains` that
+    other readers share.
     """
 
-    def __init__(self, columns: Mapping[str, Column], domains: Domains) -> None:
+    def __init__(self, columns: Mapping[str, Column], domains: Domains, ranges: Ranges | None = None) -> None:
         self.columns = columns
         self.domains = domains
-        self._bounds: dict[int, tuple[int, int]] = {}
-        self._values: dict[int, Column] = {}
-        self._keep: list[Expr] = []  # memo keys are identities: hold the trees
+        self._ranges: Ranges = {} if ranges is None else ranges
+        self._values: dict[Expr, Column] = {}
 
     def __call__(self, expr: Expr) -> Column:
         """The value of `expr` for each row: int64, object (exact Python integers) or bool."""
-        self._keep.append(expr)
-        bounds(expr, self.domains, self._bounds)
-        for node in walk(expr):
-            if id(node) not in self._values:
-                self._values[id(node)] = self._evaluate(node)
-        return self._values[id(expr)]
+        if expr not in self._values:
+            bounds(expr, self.domains, self._ranges)
+            for node in walk(expr, self._values):
+                self._values[node] = self._evaluate(node)
+        return self._values[expr]
 
     def _evaluate(self, node: Expr) -> Column:
         if isinstance(node, Const):
             return _constant(node.value)
         if isinstance(node, Var):
             return self.columns[node.name]
-        arguments = [self._values[id(a)] for a in node.args]
-        if node.op in _ARITHMETIC:
-            return self._arithmetic(node, arguments)
-        if node.op in _COMPARE:
-            return np.asarray(_COMPARE[node.op](arguments[0], arguments[1]), dtype=bool)
-        if node.op in ("and", "or"):
-            return _chain(node.op, arguments)
-        if node.op == "not":
+        arguments = [self._values[a] for a in node.args]
+        op = node.op
+        if op in _ARITHMETIC:
+            return self._arithmetic(node, arguments[0], arguments[1])
+        if op in _COMPARE:
+            return np.asarray(_COMPARE[op](arguments[0], arguments[1]), dtype=bool)
+        if op == "named":
+            return arguments[0]
+        if op in ("and", "or"):
+            return _chain(op, arguments)
+        if op == "not":
             return np.logical_not(arguments[0])
-        if node.op == "select":
+        if op == "select":
             return np.where(arguments[0], arguments[1], arguments[2])
         if isinstance(node, Member):
             return _contained(node.values, arguments[0])
-        if isinstance(node, Table):
-            return _mapped(node, arguments[0])
-        return arguments[0]  # named
+        assert isinstance(node, Table)
+        return _mapped(node, arguments[0])
 
-    def _arithmetic(self, node: Expr, arguments: Sequence[Column]) -> Column:
-        a, b = arguments
+    def _arithmetic(self, node: Expr, a: Column, b: Column) -> Column:
         if node.op in ("floordiv", "ceildiv", "mod"):
-            low, high = self._bounds[id(node.args[1])]
+            low, high = self._ranges[node.args[1]]
             if low == high == 0:  # only in a branch that no row takes
                 return np.zeros_like(b)
             if low <= 0 <= high:  # undefined rows are refused or masked by the tree itself;
                 b = np.where(b == 0, high or low, b)  # what stands there stays within the node's bounds
-        low, high = self._bounds[id(node)]
+        low, high = self._ranges[node]
         fits = low > -_INT64_SAFE and high < _INT64_SAFE
         if not fits:
             a, b = a.astype(object), b.astype(object)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tilesearch.rules.expr import (
+    COMPARISON,
     FALSE,
     INTEGER_OPS,
     RELATIONS,
@@ -21,21 +22,23 @@ from tilesearch.rules.expr import (
 )
 
 Domains = Mapping[str, Sequence[int]]
+Memo = dict[Expr, int | bool]
+Range = tuple[int, int]
+Ranges = dict[Expr, Range]
 
 
-def evaluate(expr: Expr, tile: Mapping[str, int], memo: dict[int, int | bool] | None = None) -> int | bool:
+def evaluate(expr: Expr, tile: Mapping[str, int], memo: Memo | None = None) -> int | bool:
     """The value of `expr` at one tile, in Python's exact integers.
 
     Raises ZeroDivisionError where the expression is undefined and KeyError for a variable without a value.
     """
     memo = {} if memo is None else memo
-    key = id(expr)
-    if key not in memo:
-        memo[key] = _evaluate(expr, tile, memo)
-    return memo[key]
+    if expr not in memo:
+        memo[expr] = _evaluate(expr, tile, memo)
+    return memo[expr]
 
 
-def _evaluate(expr: Expr, tile: Mapping[str, int], memo: dict[int, int | bool]) -> int | bool:
+def _evaluate(expr: Expr, tile: Mapping[str, int], memo: Memo) -> int | bool:
     op, args = expr.op, expr.args
     if isinstance(expr, Const):
         return expr.value
@@ -61,28 +64,31 @@ def _evaluate(expr: Expr, tile: Mapping[str, int], memo: dict[int, int | bool]) 
     return values[0]  # named
 
 
-def bounds(expr: Expr, domains: Domains, memo: dict[int, tuple[int, int]] | None = None) -> tuple[int, int]:
+def bounds(expr: Expr, domains: Domains, memo: Ranges | None = None) -> Range:
     """Least and largest value that interval arithmetic allows over the box of `domains` (Booleans as 0, 1).
 
-    Sound for every point of the box; not tight. The expression must be defined on the box.
+    Sound for every point of the box; not tight. The expression must be defined on the box. A `memo` may be
+    shared by everyone who reads trees over the same box.
     """
     memo = {} if memo is None else memo
-    for node in walk(expr):
-        if id(node) not in memo:
-            memo[id(node)] = _bounds(node, domains, memo)
-    return memo[id(expr)]
+    if expr not in memo:
+        for node in walk(expr, memo):
+            memo[node] = _bounds(node, domains, memo)
+    return memo[expr]
 
 
-def _bounds(node: Expr, domains: Domains, memo: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    op = node.op
+def _bounds(node: Expr, domains: Domains, memo: Ranges) -> Range:
     if isinstance(node, Const):
         return node.value, node.value
     if isinstance(node, Var):
         domain = domains[node.name]
         return min(domain), max(domain)
-    arguments = [memo[id(a)] for a in node.args]
-    if op in ("add", "sub", "mul", "min", "max"):
-        return _corner_bounds(op, arguments[0], arguments[1])
+    arguments = [memo[a] for a in node.args]
+    op = node.op
+    if op in _CORNERS:
+        return _CORNERS[op](arguments[0], arguments[1])
+    if op in COMPARISON:
+        return _relation_bounds(op, arguments[0], arguments[1])
     if op in ("floordiv", "ceildiv", "mod"):
         return _division_bounds(op, arguments[0], arguments[1])
     if op == "select":
@@ -96,19 +102,30 @@ def _bounds(node: Expr, domains: Domains, memo: dict[int, tuple[int, int]]) -> t
     return _truth_bounds(node, arguments)
 
 
-def _table_bounds(node: Table, domains: Domains, argument: tuple[int, int]) -> tuple[int, int]:
+def _table_bounds(node: Table, domains: Domains, argument: Range) -> Range:
     inner = node.args[0]
     keys = domains[inner.name] if isinstance(inner, Var) else range(argument[0], argument[1] + 1)
     images = [node.function(int(k)) for k in keys]
     return min(images), max(images)
 
 
-def _corner_bounds(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    corners = [INTEGER_OPS[op](x, y) for x in a for y in b]
+def _product_bounds(a: Range, b: Range) -> Range:
+    if a[0] >= 0 and b[0] >= 0:
+        return a[0] * b[0], a[1] * b[1]
+    corners = (a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1])
     return min(corners), max(corners)
 
 
-def _division_bounds(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+_CORNERS: dict[str, Callable[[Range, Range], Range]] = {
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "mul": _product_bounds,
+    "min": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "max": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+}
+
+
+def _division_bounds(op: str, a: Range, b: Range) -> Range:
     # Zero is cut out of the divisor: where it could be zero the tree is refused or guarded elsewhere.
     pieces = [(max(b[0], 1), b[1])] * (b[1] > 0) + [(b[0], min(b[1], -1))] * (b[0] < 0)
     if not pieces:
@@ -123,7 +140,19 @@ def _division_bounds(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[i
     return min(corners), max(corners)
 
 
-def _truth_bounds(node: Expr, arguments: list[tuple[int, int]]) -> tuple[int, int]:
+def _relation_bounds(op: str, left: Range, right: Range) -> Range:
+    (a, b), (c, d) = left, right
+    if op in ("le", "lt"):
+        always, possible = (b <= c, a <= d) if op == "le" else (b < c, a < d)
+    elif op in ("ge", "gt"):
+        always, possible = (a >= d, b >= c) if op == "ge" else (a > d, b > c)
+    else:
+        same, apart = a == b == c == d, b < c or d < a
+        always, possible = (same, not apart) if op == "eq" else (apart, not same)
+    return int(always), int(possible)
+
+
+def _truth_bounds(node: Expr, arguments: Sequence[Range]) -> Range:
     op = node.op
     if op == "and":
         return int(all(a[0] for a in arguments)), int(all(a[1] for a in arguments))
@@ -131,20 +160,10 @@ def _truth_bounds(node: Expr, arguments: list[tuple[int, int]]) -> tuple[int, in
         return int(any(a[0] for a in arguments)), int(any(a[1] for a in arguments))
     if op == "not":
         return 1 - arguments[0][1], 1 - arguments[0][0]
-    if isinstance(node, Member):
-        low, high = arguments[0]
-        inside = [v for v in node.values if low <= v <= high]
-        return int(len(inside) == high - low + 1), int(bool(inside))
-    (a, b), (c, d) = arguments
-    always = {
-        "le": b <= c, "lt": b < c, "ge": a >= d, "gt": a > d,
-        "eq": a == b == c == d, "ne": b < c or d < a,
-    }[op]  # fmt: skip
-    never = {
-        "le": a > d, "lt": a >= d, "ge": b < c, "gt": b <= c,
-        "eq": b < c or d < a, "ne": a == b == c == d,
-    }[op]  # fmt: skip
-    return int(always), int(not never)
+    assert isinstance(node, Member)
+    low, high = arguments[0]
+    inside = [v for v in node.values if low <= v <= high]
+    return int(len(inside) == high - low + 1), int(bool(inside))
 
 
 def undefined(expr: Expr, domains: Domains) -> Expr:
@@ -152,16 +171,16 @@ def undefined(expr: Expr, domains: Domains) -> Expr:
 
     Divisors whose interval excludes zero are settled here, so the usual answer is the constant FALSE.
     """
-    box: dict[int, tuple[int, int]] = {}
+    box: Ranges = {}
     bounds(expr, domains, box)
-    found: dict[int, Expr] = {}
+    found: dict[Expr, Expr] = {}
     for node in walk(expr):
-        found[id(node)] = _undefined(node, found, box)
-    return found[id(expr)]
+        found[node] = _undefined(node, found, box)
+    return found[expr]
 
 
-def _undefined(node: Expr, found: dict[int, Expr], box: dict[int, tuple[int, int]]) -> Expr:
-    parts = [found[id(a)] for a in node.args]
+def _undefined(node: Expr, found: Mapping[Expr, Expr], box: Ranges) -> Expr:
+    parts = [found[a] for a in node.args]
     if node.op in ("and", "or"):
         return _undefined_chain(node, parts)
     if node.op == "select":
@@ -169,7 +188,7 @@ def _undefined(node: Expr, found: dict[int, Expr], box: dict[int, tuple[int, int
         branch = FALSE if then is FALSE and otherwise is FALSE else select(node.args[0], then, otherwise)
         return _join([condition, branch])
     if node.op in ("floordiv", "ceildiv", "mod"):
-        low, high = box[id(node.args[1])]
+        low, high = box[node.args[1]]
         if low <= 0 <= high:
             parts.append(node.args[1].eq(0))
     return _join(parts)

@@ -7,7 +7,7 @@ floor division, as in Python; a tree that can divide by zero is refused before a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import reduce
 from typing import Final
 
@@ -17,7 +17,7 @@ LOGIC: Final = frozenset({"and", "or", "not"})
 
 
 class Expr:
-    """One node: an operation over `args`. Nodes are immutable and shared, so readers memoise by identity."""
+    """One node: an operation over `args`. Nodes are immutable and shared, so readers memoise by node (identity)."""
 
     __slots__ = ("args", "op", "variables")
 
@@ -306,17 +306,23 @@ def member(item: Expr, values: Iterable[int]) -> Expr:
     return Member(item, values)
 
 
-def walk(root: Expr) -> Iterator[Expr]:
-    """Every distinct node below `root`, children before parents (iterative: trees may be deep)."""
-    done: set[int] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False)]
+def walk(root: Expr, known: Container[Expr] = frozenset()) -> Iterator[Expr]:
+    """Every distinct node below `root`, children before parents (iterative: trees may be deep).
+
+    What is `known` already is left out with all below it; a reader that files each node as it comes may pass
+    its own memo.
+    """
+    done: set[Expr] = set()
+    stack = [root]
     while stack:
-        node, expanded = stack.pop()
-        if id(node) in done:
+        node = stack[-1]
+        if node in done or node in known:
+            stack.pop()
             continue
-        if expanded:
-            done.add(id(node))
-            yield node
-        else:
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.args))
+        waiting = [child for child in node.args if child not in done and child not in known]
+        if waiting:
+            stack.extend(reversed(waiting))
+            continue
+        stack.pop()
+        done.add(node)
+        yield node

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from tilesearch.rules.evaluate import Ranges
 from tilesearch.rules.expr import Const, Expr, Named, Var, all_of, divides, implies
 
 
@@ -106,12 +107,17 @@ class Model:
     notes: tuple[str, ...] = ()
     remarks: tuple[Remark, ...] = ()
 
-    @property
+    @cached_property
     def domains(self) -> dict[str, tuple[int, ...]]:
         """Domain of each variable, by name, in the order of the tile variables."""
         return {v.name: v.domain for v in self.variables}
 
-    @property
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Bounds of trees over `domains`, for all readers to share: empty at first, filled as they read."""
+        return {}
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the variables, in order."""
         return tuple(v.name for v in self.variables)

@@ -11,6 +11,8 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from math import prod
 
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.rules.columns import ColumnEvaluator
@@ -59,27 +61,70 @@ def parse_rule(text: str, names: Names, domains: Domains, where: str = "", sourc
     Raises `InputError` for anything outside the language, for a name that does not exist (with the nearest
     one), for an expression that is no relation, and for one that divides by zero within `domains`.
     """
-    try:
-        value = _parse(text, names, domains)
-        if isinstance(value, Ratio) or not value.is_bool:
-            raise _RefusedError("is not a relation", "write a comparison, such as block_k >= 32")
-        _check_defined(value, domains)
-    except _RefusedError as refused:
-        raise InputError(Issue(f"{shorten(text)!r}: {refused.message}", where, source, refused.hint)) from None
-    return value
+    return _settled(text, where, source, lambda: _guarded(_relation(text, names, domains), domains))
 
 
-def parse_integer(text: str, names: Names, domains: Domains, where: str = "", source: str = "") -> Expr:
-    """The integer tree of a user's expression (an objective); as `parse_rule` otherwise."""
-    try:
+def parse_rules(texts: Sequence[str], names: Names, domains: Domains, where: str = "", source: str = "") -> list[Expr]:
+    """The trees of rules that are always enforced together, each by itself as `parse_rule` gives it.
+
+    A rule may divide by zero where another one is false anyway; there it counts as false too. Raises one
+    `InputError` with the faults of all rules, each named by its number after `where`.
+    """
+    issues: list[Issue] = []
+
+    def each(step: Callable[[int], Expr]) -> list[Expr]:
+        trees = []
+        for number, text in enumerate(texts):
+            try:
+                trees.append(_settled(text, f"{where}[{number}]", source, partial(step, number)))
+            except InputError as error:
+                issues.extend(error.issues)
+        if issues:
+            raise InputError(issues)
+        return trees
+
+    trees = each(lambda number: _relation(texts[number], names, domains))
+    sure = [tree for tree in trees if undefined(tree, domains) is FALSE]
+    return each(lambda number: _guarded(trees[number], domains, sure))
+
+
+def parse_integer(
+    text: str, names: Names, domains: Domains, where: str = "", source: str = "", given: Sequence[Expr] = ()
+) -> Expr:
+    """The integer tree of a user's expression (an objective); as `parse_rule` otherwise.
+
+    It may divide by zero where one of the rules `given` is false.
+    """
+
+    def read() -> Expr:
         value = _parse(text, names, domains)
         if isinstance(value, Ratio):
             raise _RefusedError("is a fraction", "use // for whole numbers")
         value = as_int(value)
-        _check_defined(value, domains)
+        _doubtful(value, domains, [rule for rule in given if undefined(rule, domains) is FALSE])
+        return value
+
+    return _settled(text, where, source, read)
+
+
+def _settled(text: str, where: str, source: str, read: Callable[[], Expr]) -> Expr:
+    try:
+        return read()
     except _RefusedError as refused:
         raise InputError(Issue(f"{shorten(text)!r}: {refused.message}", where, source, refused.hint)) from None
+
+
+def _relation(text: str, names: Names, domains: Domains) -> Expr:
+    value = _parse(text, names, domains)
+    if isinstance(value, Ratio) or not value.is_bool:
+        raise _RefusedError("is not a relation", "write a comparison, such as block_k >= 32")
     return value
+
+
+def _guarded(value: Expr, domains: Domains, given: Sequence[Expr] = ()) -> Expr:
+    """The tree, false where it would divide by zero; that may be only where some of `given` are false."""
+    doubtful = _doubtful(value, domains, given)
+    return value if doubtful is FALSE else all_of(negate(doubtful), value)
 
 
 def shorten(text: str) -> str:
@@ -102,30 +147,32 @@ def _parse(text: str, names: Names, domains: Domains) -> Value:
         raise _RefusedError(f"cannot be read: {error}") from None
 
 
-def _check_defined(value: Expr, domains: Domains) -> None:
+def _doubtful(value: Expr, domains: Domains, given: Sequence[Expr] = ()) -> Expr:
+    """Where `value` divides by zero; refused if it does at a point of `domains` that all of `given` allow."""
     doubtful = undefined(value, domains)
     if doubtful is FALSE:
-        return
+        return FALSE
     scope = sorted(doubtful.variables)
-    size = 1
-    for name in scope:
-        size *= len(domains[name])
+    size = prod(len(domains[name]) for name in scope)
     if size > _MAX_UNDEFINED_GRID:
         raise _RefusedError("may divide by zero", "keep zero out of the divisor, for example with max(x, 1)")
     if not scope:
         if evaluate(doubtful, {}):
             raise _RefusedError("divides by zero")
-        return
+        return FALSE
     import numpy as np
 
     axes = np.ix_(*(np.asarray(domains[name], dtype=np.int64) for name in scope))
-    hits = np.argwhere(np.broadcast_to(
-        ColumnEvaluator(dict(zip(scope, axes, strict=True)), domains)(doubtful),
-        tuple(len(domains[name]) for name in scope),
-    ))  # fmt: skip
+    read = ColumnEvaluator(dict(zip(scope, axes, strict=True)), domains)
+    shape = tuple(len(domains[name]) for name in scope)
+    if not read(doubtful).any():
+        return FALSE
+    allowed = [rule for rule in given if rule.variables <= doubtful.variables]
+    hits = np.argwhere(np.broadcast_to(read(all_of(doubtful, *allowed)), shape))
     if len(hits):
         point = ", ".join(f"{n} = {domains[n][i]}" for n, i in zip(scope, hits[0], strict=True))
         raise _RefusedError(f"divides by zero at {point}", "guard it: x == 0 or y % x == 0")
+    return doubtful
 
 
 class _Reader:

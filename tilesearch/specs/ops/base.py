@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
 
 from tilesearch.errors import InputError
 from tilesearch.specs.devices.roofs import split_roof_name
 from tilesearch.specs.dtypes import dtype
-from tilesearch.specs.validation import fault, shown
+from tilesearch.specs.validation import fault, issues_of, shown
 
 MAX_EXTENT = 2**31 - 1
 """The largest extent of a dimension; products of extents stay exact whatever their size."""
@@ -72,6 +81,16 @@ class OpSpec(BaseModel):
 
     dtype: DTypeName = "fp16"
     roof: RoofName | None = None
+
+    def __init__(self, **data: Any) -> None:
+        """Raises `InputError` with every fault, as reading the same table from a file does."""
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise InputError(issues_of(error, type(self), prefix=type(self).__name__, data=data)) from None
+
+    # Validation of a table, which collects faults from all over the file, must not go through here.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def operand(self, name: str) -> str:
         """The data type of an operand (``a``, ``acc``, …), which the shorthand `dtype` stands for if unset."""

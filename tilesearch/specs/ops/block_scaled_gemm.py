@@ -22,10 +22,10 @@ class BlockScaledGemm(OpSpec):
 
     `scale_block_a` = [ra, ca] and `scale_block_b` = [rb, cb] are the rows and the k of one scale. The default
     is DeepSeek's fp8: [1, 128] for activations, [128, 128] for weights, fp32 scales. ``dtype = "mxfp8"``,
-    ``"mxfp4"`` and ``"nvfp4"`` stand for those formats: 8-bit scales for 32, 32 and 16 elements along k, which
-    matrix instructions apply themselves. fp32 scales are applied on CUDA cores, by adding each k block's
-    partial sums into a second accumulator. `dtype` stands for a and b; out is bf16. The default roof is the
-    tensor core of a's type.
+    ``"mxfp4"`` and ``"nvfp4"`` stand for those formats: 8-bit scales for 32, 32 and 16 elements along k, applied
+    by matrix instructions of their own (Blackwell; an error elsewhere). Wider scales are applied on CUDA cores,
+    by adding each k block's partial sums into a second accumulator. `dtype` stands for a and b; out is bf16.
+    The default roof is the tensor core of a's type.
     """
 
     kind: Literal["block_scaled_gemm"] = "block_scaled_gemm"
