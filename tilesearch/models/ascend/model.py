@@ -39,7 +39,9 @@ class LatencyModel:
 
     def __init__(self, device: Device, mode: Mode = "shipped") -> None:
         if not isinstance(device, AscendDevice):
-            raise InputError(Issue(f"the latency model is of Ascend devices, {device.name} is {device.vendor}", "device"))
+            raise InputError(
+                Issue(f"the latency model is of Ascend devices, {device.name} is {device.vendor}", "device")
+            )
         self.device = device
         self.mode = mode
 
@@ -50,7 +52,7 @@ class LatencyModel:
 
     def cube(self, kind: str, m: int, n: int, k: int, *, in_l1: bool = False) -> TaskCost:
         """A matrix product of one tile. `kind` is a data type, ``mx_fp8`` or ``mx_fp4`` (block-scaled)."""
-        operands = ()
+        operands: tuple[int, ...] = ()
         if in_l1 and not kind.startswith("mx_"):
             operands = tuple(dtype(kind).storage_bytes(side * k) for side in (m, n))
         clock = self._clock(costs.cube_rate(self.device, kind).operations)

@@ -96,12 +96,13 @@ def copy(
         return _as_vector_block(device, name, path, size)
     if mode == "seed":
         return _seed_copy(device, name, path, size, clock)
-    base: Integer = known(device, path.base, f"the latency of the path {name}")
+    usual = known(device, path.base, f"the latency of the path {name}")
     bandwidth = known(device, path.bandwidth, f"the bandwidth of the path {name}")
     moved = as_expr(size) * path.lanes
-    rate: Integer = bandwidth
+    base: Expr = as_expr(usual)
+    rate: Expr = as_expr(bandwidth)
     if row is not None and path.strided is not None:
-        base, rate = _strided(path, base, bandwidth, row)
+        base, rate = _strided(path, usual, bandwidth, row)
     interval = maximum(path.min_interval, path.issue + ceildiv(moved, bandwidth), ceildiv(moved, rate))
     return Cost(base + ceildiv(moved, rate), interval, frozenset((path.pipe,)), frozenset(path.ports))
 
@@ -120,7 +121,7 @@ def _as_vector_block(device: AscendDevice, name: str, path: Path, size: Integer)
     return Cost(base + time + calls, as_expr(calls), frozenset("V"))
 
 
-def _strided(path: Path, base: int, bandwidth: int, row: Integer) -> tuple[Integer, Expr]:
+def _strided(path: Path, base: int, bandwidth: int, row: Integer) -> tuple[Expr, Expr]:
     """Latency and rate of rows `row` bytes wide, by the bands of the path."""
     strided = path.strided
     assert strided is not None
