@@ -80,8 +80,8 @@ def complete_tile(model: Model, values: Mapping[str, int]) -> dict[str, int]:
     ]
     full: dict[str, int] = {}
     for variable in model.variables:
-        value = values.get(variable.name, variable.default)
-        if value:
+        value = values.get(variable.name, variable.default or None)
+        if value is not None:
             full[variable.name] = value
         elif len(variable.domain) == 1:
             full[variable.name] = variable.domain[0]

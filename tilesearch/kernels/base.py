@@ -11,10 +11,13 @@ from math import isqrt
 from typing import Any
 
 from tilesearch.errors import InputError, Issue, suggest
-from tilesearch.program.form import Program
+from tilesearch.program.form import Contraction, Program
+from tilesearch.rules.expr import Var
+from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.model import Variable
+from tilesearch.rules.nvidia import TileShape
 from tilesearch.specs.devices import Device
-from tilesearch.specs.kernels import ALIASES, KernelSpec, ModelSpec, RulesSpec
+from tilesearch.specs.kernels import ALIASES, TILE_VARIABLES, KernelSpec, ModelSpec, RulesSpec
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,39 @@ class Context:
 
 @cache
 def language_data(name: str) -> dict[str, Any]:
-    """The table of a language in languages.toml."""
-    text = resources.files("tilesearch.kernels").joinpath("languages.toml").read_text(encoding="utf-8")
-    return dict(tomllib.loads(text)[name])
+    """The data of a language: its own file in its package, or its table in languages.toml."""
+    kernels = resources.files("tilesearch.kernels")
+    own = kernels.joinpath(name, f"{name}.toml")
+    if own.is_file():
+        return tomllib.loads(own.read_text(encoding="utf-8"))
+    return dict(tomllib.loads(kernels.joinpath("languages.toml").read_text(encoding="utf-8"))[name])
+
+
+def tile_variables(program: Program) -> tuple[str, ...]:
+    """The variables of a GPU kernel for `program`, in the order in which tiles list them.
+
+    num_stages where something is staged anew at each step of a loop; group_m and the cluster's sides where
+    blocks form a plane, so that its order and its neighbours matter.
+    """
+    geometry = Geometry(program, frozenset())
+    names = {dim.variable for dim in program.dims if dim.variable} | {"num_warps"}
+    if any(t.staged and geometry.streams(t) for t in program.tensors):
+        names.add("num_stages")
+    if program.split is not None:
+        names.add(program.split.variable)
+    if program.contraction is not None and _is_plane(program, program.contraction):
+        names |= {"group_m", "cluster_m", "cluster_n"}
+    return tuple(name for name in TILE_VARIABLES if name in names)
+
+
+def tile_of(geometry: Geometry, product: Contraction) -> TileShape:
+    """The block tile of a product and the warps that share it."""
+    m, n, k = (geometry.tile(geometry.program.dim(name)) for name in (product.m, product.n, product.k))
+    return TileShape(m, n, k, Var("num_warps"))
+
+
+def _is_plane(program: Program, product: Contraction) -> bool:
+    return not any(program.dim(name).reduce or program.dim(name).whole for name in (product.m, product.n))
 
 
 def variables(context: Context, names: tuple[str, ...]) -> tuple[Variable, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesearch.errors import InputError, Issue
-from tilesearch.kernels.base import Context, variables
+from tilesearch.kernels.base import Context, tile_of, tile_variables, variables
 from tilesearch.program.form import Contraction, Program
 from tilesearch.rules import nvidia, presets
 from tilesearch.rules.expr import FALSE, Var, ceildiv, const
@@ -20,7 +20,6 @@ from tilesearch.rules.model import Model, Rule, named
 from tilesearch.rules.occupancy import Load
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.instructions import Instruction, instructions_for
-from tilesearch.specs.kernels import TILE_VARIABLES
 
 
 def build(context: Context) -> Model:
@@ -56,27 +55,6 @@ def _require_unit(device: NvidiaDevice, program: Program) -> None:
         raise InputError(Issue(f"{device.name} has no unit {unit!r} that is known", "op.roof", hint=hint))
 
 
-def tile_variables(program: Program) -> tuple[str, ...]:
-    """The variables of a GPU kernel for `program`, in the order in which tiles list them.
-
-    num_stages where something is staged anew at each step of a loop; group_m and the cluster's sides where
-    blocks form a plane, so that its order and its neighbours matter.
-    """
-    geometry = Geometry(program, frozenset())
-    names = {dim.variable for dim in program.dims if dim.variable} | {"num_warps"}
-    if any(t.staged and geometry.streams(t) for t in program.tensors):
-        names.add("num_stages")
-    if program.split is not None:
-        names.add(program.split.variable)
-    if program.contraction is not None and _is_plane(program, program.contraction):
-        names |= {"group_m", "cluster_m", "cluster_n"}
-    return tuple(name for name in TILE_VARIABLES if name in names)
-
-
-def _is_plane(program: Program, product: Contraction) -> bool:
-    return not any(program.dim(name).reduce or program.dim(name).whole for name in (product.m, product.n))
-
-
 def block_load(device: NvidiaDevice, program: Program, geometry: Geometry) -> Load:
     """Threads, registers and shared memory of one block."""
     threads = Var("num_warps") * constant_of(device, "warp_size")
@@ -106,16 +84,11 @@ def instruction_choice(device: NvidiaDevice, program: Program, geometry: Geometr
     """The rules on the matrix instruction; none where the operator has no product or runs on CUDA cores."""
     if not program.contractions or not program.roof.startswith("tensor_core"):
         return nvidia.InstructionChoice(FALSE, ())
-    choices = []
-    for product in program.contractions:
-        tile = nvidia.TileShape(
-            m=geometry.tile(program.dim(product.m)),
-            n=geometry.tile(program.dim(product.n)),
-            k=geometry.tile(program.dim(product.k)),
-            warps=Var("num_warps"),
-        )
-        choices.append(nvidia.instruction_rules(_instructions_of(device, program, product), tile))
-    return nvidia.joined_choices(tuple(choices))
+    choices = tuple(
+        nvidia.instruction_rules(_instructions_of(device, program, product), tile_of(geometry, product))
+        for product in program.contractions
+    )
+    return nvidia.joined_choices(choices)
 
 
 def available_instructions(device: NvidiaDevice, program: Program) -> tuple[Instruction, ...]:

@@ -6,13 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tilesearch.errors import InputError, Issue, suggest
-from tilesearch.kernels import generic
+from tilesearch.kernels import generic, tilelang, triton
 from tilesearch.kernels.base import Context
 from tilesearch.rules.expr import TRUE, Const
 from tilesearch.rules.model import Model, Rule
 from tilesearch.rules.parse import Ratio, Value, parse_rule, shorten
 
-LANGUAGES: dict[str, Callable[[Context], Model]] = {"generic": generic.build}
+LANGUAGES: dict[str, Callable[[Context], Model]] = {
+    "generic": generic.build,
+    "triton": triton.build,
+    "tilelang": tilelang.build,
+}
 """Language to builder: the one place where a new language is registered."""
 
 

@@ -265,6 +265,8 @@ def total(items: Iterable[Expr | int]) -> Expr:
 def select(condition: Expr, then: Expr | int, otherwise: Expr | int) -> Expr:
     """``then if condition else otherwise``; only the chosen branch needs to be defined."""
     a, b = as_expr(then), as_expr(otherwise)
+    if condition is TRUE or condition is FALSE:
+        return a if condition is TRUE else b
     if a.is_bool != b.is_bool:
         a, b = as_int(a), as_int(b)
     return Expr("select", (as_bool(condition), a, b))
@@ -284,6 +286,8 @@ def any_of(*conditions: Expr) -> Expr:
 
 def negate(condition: Expr) -> Expr:
     """``not condition``."""
+    if condition is TRUE or condition is FALSE:
+        return FALSE if condition is TRUE else TRUE
     return Expr("not", (as_bool(condition),))
 
 

@@ -26,26 +26,28 @@ def launch_metrics(
     rules: tuple[Rule, ...],
     assumed_blocks: int | None = None,
     notes: tuple[str, ...] = (),
+    launched: Expr | None = None,
 ) -> Model:
     """A model with the metrics that every GPU language shares.
 
     waves = ceil(grid / (blocks_per_sm * sm_count)); tail_fill = how full the last wave is, in (0, 1];
     priority = (traffic_bytes + 1) * waves, carver's key on the whole launch. `assumed_blocks` replaces the
-    computed residency in these three, not in the rules.
+    computed residency in these three, not in the rules. `launched` is the grid of a persistent kernel, whose
+    blocks walk the tiles: waves then count rounds of tiles.
     """
-    grid = named("grid", geometry.grid(), "blocks")
+    grid = named("grid" if launched is None else "tiles", geometry.grid(), "blocks")
     traffic = named("traffic_bytes", geometry.traffic(), "B")
     blocks = named("blocks_per_sm", residency.blocks, "blocks")
     resident: Expr = blocks if assumed_blocks is None else const(assumed_blocks, "assumed_blocks_per_sm")
     metrics = [
         Metric("traffic_bytes", traffic, "B", "bytes moved between the blocks and memory, L2 re-reads included"),
         Metric("shared_bytes", load.shared, "B", "shared memory of a block"),
-        Metric("accumulators_per_thread", load.registers, "registers", "accumulator registers of a thread"),
+        Metric("accumulators_per_thread", load.held, "registers", "accumulator registers of a thread"),
         Metric("registers_per_thread", load.registers, "registers", "registers of a thread"),
         Metric("registers_per_block", named("registers_per_block", residency.allocated_registers), "registers"),
         Metric("threads_per_block", load.threads, "threads"),
         Metric("blocks_per_sm", blocks, "blocks", "resident blocks on one SM"),
-        Metric("grid", grid, "blocks", "blocks of the launch"),
+        Metric("grid", grid if launched is None else named("grid", launched), "blocks", "blocks of the launch"),
     ]
     keys: dict[str, Expr] = {"traffic": traffic}
     fractions: dict[str, tuple[Expr, Expr]] = {}

@@ -22,12 +22,28 @@ UNLIMITED = 2**31 - 1
 
 @dataclass(frozen=True)
 class Load:
-    """What one block asks of an SM, as trees: threads, registers a thread, bytes of shared memory."""
+    """What one block asks of an SM, as trees: threads, registers a thread, bytes of shared memory.
+
+    `accumulators` are the registers that hold accumulators, where they are not all that a thread holds. `shared`
+    is what the launch asks for; `static` is what the kernel declares beside it.
+    """
 
     threads: Expr
     registers: Expr
     shared: Expr
     barriers: Expr | None = None
+    accumulators: Expr | None = None
+    static: Expr | None = None
+
+    @property
+    def total_shared(self) -> Expr:
+        """Bytes of shared memory, dynamic and static."""
+        return self.shared if self.static is None else self.shared + self.static
+
+    @property
+    def held(self) -> Expr:
+        """Accumulator registers of a thread."""
+        return self.registers if self.accumulators is None else self.accumulators
 
 
 @dataclass(frozen=True)
@@ -76,7 +92,7 @@ def exact(device: NvidiaDevice, load: Load, carveout_percent: int | None = None)
         by={name: named(f"blocks_by_{name}", tree) for name, tree in by.items()},
         blocks=minimum(*by.values()),
         allocated_registers=warp_registers(device, load.registers) * warps,
-        allocated_shared=shared_allocation(device, load.shared),
+        allocated_shared=shared_allocation(device, load.total_shared),
     )
 
 
@@ -99,7 +115,7 @@ def _by_registers(device: NvidiaDevice, load: Load, warps: Expr) -> Expr:
 
 
 def _by_shared(device: NvidiaDevice, load: Load, carveout_percent: int | None) -> Expr:
-    allocated = shared_allocation(device, load.shared)
+    allocated = shared_allocation(device, load.total_shared)
     cap = number(device, "shared_per_block_optin") + number(device, "reserved_shared_per_block")
     sizes = sorted(numbers(device, "carveout_sizes"))
     carved: Expr = as_expr(sizes[-1])
@@ -123,12 +139,13 @@ def seed(device: NvidiaDevice, load: Load) -> Residency:
     per_thread = round_up(load.registers, granule)
     per_block = per_thread * load.threads
     fits_registers = load.registers <= constant_of(device, "max_registers_per_thread")
-    fits_shared = load.shared <= constant_of(device, "shared_per_block_optin")
+    shared = load.total_shared
+    fits_shared = shared <= constant_of(device, "shared_per_block_optin")
     by_registers = constant_of(device, "registers_per_sm") // maximum(per_block, 1)
-    by_shared = constant_of(device, "shared_per_sm") // maximum(load.shared, 1)
+    by_shared = constant_of(device, "shared_per_sm") // maximum(shared, 1)
     by = {
         "registers": select(fits_registers, select(per_block.eq(0), UNLIMITED, by_registers), 0),
-        "shared_memory": select(fits_shared, select(load.shared.eq(0), UNLIMITED, by_shared), 0),
+        "shared_memory": select(fits_shared, select(shared.eq(0), UNLIMITED, by_shared), 0),
         "threads": constant_of(device, "max_threads_per_sm") // maximum(load.threads, 1),
     }
     return Residency(

@@ -37,6 +37,8 @@ def _render(expr: Expr, tile: Mapping[str, int] | None, expand: bool, open_names
         if expand:
             return _render(expr.args[0], tile, expand, open_names)
         return (expr.name if tile is None else str(evaluate(expr, tile))), _ATOM
+    if expr.op == "select" and tile is not None:  # with numbers, what is not taken only distracts
+        return _render(expr.args[1 if evaluate(expr.args[0], tile) else 2], tile, expand, open_names)
     inner = [_render(a, tile, expand, open_names) for a in expr.args]
     if expr.op in ("ceildiv", "min", "max"):
         return f"{expr.op}({', '.join(text for text, _ in inner)})", _ATOM

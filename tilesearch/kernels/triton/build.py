@@ -1,0 +1,154 @@
+"""The model of a Triton kernel: variables, metrics and rules from what the compiler does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilesearch.errors import InputError, Issue
+from tilesearch.kernels.base import Context, tile_of, tile_variables, variables
+from tilesearch.kernels.triton import attention, matmul, rowwise
+from tilesearch.kernels.triton.compiler import Compiler, compiler_of, kernel_variant
+from tilesearch.kernels.triton.paths import Path, choose, dot_rules, tensor_size
+from tilesearch.kernels.triton.registers import Registers, pointer_registers, tma_registers
+from tilesearch.rules import compiled, nvidia
+from tilesearch.rules.expr import Expr, Var, as_expr, ceildiv, minimum
+from tilesearch.rules.geometry import Geometry
+from tilesearch.rules.limits import constant_of, known
+from tilesearch.rules.metrics import launch_metrics, residency_of
+from tilesearch.rules.model import Model, Rule, Variable, named
+from tilesearch.rules.occupancy import Load
+from tilesearch.specs.devices import NvidiaDevice
+
+_CLUSTER = ("cluster_m", "cluster_n")  # num_ctas stays 1: the loops of Triton's users do not set it
+
+
+class Frame:
+    """What every Triton kernel has: its compiler, variables, geometry, and the threads of a program."""
+
+    def __init__(self, context: Context, device: NvidiaDevice) -> None:
+        self.context = context
+        self.device = device
+        self.program = context.program
+        self.compiler: Compiler = compiler_of(context, device)
+        self.names = tuple(n for n in tile_variables(context.program) if n not in _CLUSTER)
+        self.space: tuple[Variable, ...] = variables(context, self.names)
+        self.geometry = Geometry(context.program, frozenset(self.names))
+        warp = constant_of(device, "warp_size")
+        self.threads = named("threads_per_block", Var("num_warps") * warp, "threads")
+
+    def shape_rules(self) -> tuple[Rule, ...]:
+        """Every block size and the number of warps are powers of two."""
+        sizes = [n for n in self.names if n.startswith("block_") or n.endswith("_per_block") or n == "num_warps"]
+        return compiled.powers_of_two(sizes, self.compiler.source)
+
+    def model(self, shared: Expr, registers: Registers, shape: tuple[Rule, ...], persistent: bool = False) -> Model:
+        """The rules in their order, C1 to C4, and the launch's metrics."""
+        device = self.device
+        load = Load(
+            threads=self.threads,
+            registers=named("registers_per_thread", registers.used, "registers"),
+            shared=named("shared_bytes", shared, "B"),
+            accumulators=registers.accumulators,
+        )
+        per_block = nvidia.shared_memory(device, load.shared)
+        rules: tuple[Rule, ...] = (
+            per_block,
+            nvidia.shared_memory_per_sm(device, load.shared, per_block),
+            nvidia.accumulators(device, load.held, hard=False),
+            compiled.spills(registers.live, registers.cap, registers.source),
+            nvidia.register_file(device, load),
+            *self.shape_rules(),
+            *shape,
+            nvidia.threads(device, load.threads),
+        )
+        residency = residency_of(device, load, self.context.model.occupancy)
+        grid, launched = self.geometry.grid(), None
+        if persistent and known(device, "sm_count"):
+            launched = grid = minimum(grid, constant_of(device, "sm_count"))
+        rules = (*rules, nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"), nvidia.grid(device, grid))
+        return launch_metrics(
+            device,
+            self.program,
+            self.geometry,
+            load,
+            residency,
+            self.space,
+            rules,
+            self.context.model.blocks_per_sm,
+            launched=launched,
+        )
+
+
+def build(context: Context) -> Model:
+    """The model of `context` in Triton. Raises `InputError` for what the language does not cover."""
+    device, program = context.device, context.program
+    if not isinstance(device, NvidiaDevice):
+        raise InputError(Issue(f"the triton language has no rules for {device.vendor} devices yet", "device"))
+    if program.kind == "attention":
+        return _attention(Frame(context, device))
+    if program.contractions:
+        return _matrix(Frame(context, device))
+    if program.kind in _ROWWISE:
+        return _rowwise(Frame(context, device), _ROWWISE[program.kind])
+    hint = f"it has rules for matrix products, attention, {', '.join(_ROWWISE)}; generic covers every operator"
+    raise InputError(Issue(f"the triton language has no rules for {program.kind} yet", "op.kind", context.source, hint))
+
+
+def _matrix(frame: Frame) -> Model:
+    program, compiler, geometry = frame.program, frame.compiler, frame.geometry
+    kernel = matmul.kernel_of(kernel_variant(frame.context, "matrix"), compiler)
+    first = program.contractions[0]
+    a = first.computed or program.dtype_of(first.a)
+    b = first.computed or program.dtype_of(first.b)
+    tile = tile_of(geometry, first)
+    path = choose(compiler, tile, a, b, first.acc)
+    _require_instruction(frame, path, matmul.is_computable(compiler, a))
+    product = matmul.product_of(compiler, program, kernel, tile, path)
+    held = named("accumulators_per_thread", ceildiv(geometry.held_bits(), frame.threads * 32), "registers")
+    registers = (
+        tma_registers(compiler, held, frame.threads)
+        if kernel.tma
+        else pointer_registers(compiler, held, frame.threads, product.operands, path)
+    )
+    shape = (*dot_rules(compiler, tile, a), *matmul.tma_rules(product))
+    model = frame.model(matmul.shared_bytes(product), registers, shape, kernel.persistent)
+    return replace(model, remarks=path.remarks)
+
+
+def _require_instruction(frame: Frame, path: Path, computable: bool) -> None:
+    if path.has_instruction or computable:
+        return
+    program, first = frame.program, frame.program.contractions[0]
+    message = (
+        f"{frame.device.name} (compute capability {frame.device.compute_capability}) has no matrix instruction for "
+        f"{program.dtype_of(first.a).name} in {frame.compiler.source}, and its CUDA cores do not take that type"
+    )
+    raise InputError(Issue(message, "op.dtype", frame.context.source, "choose another dtype or device"))
+
+
+def _attention(frame: Frame) -> Model:
+    compiler, geometry = frame.compiler, frame.geometry
+    tma = kernel_variant(frame.context, "attention") == "tma"
+    kernel = attention.attention_of(frame.context, compiler, geometry, tma)
+    registers = attention.registers_of(kernel, frame.threads)
+    scores = nvidia.TileShape(kernel.rows, kernel.keys, as_expr(kernel.head_dim), Var("num_warps"))
+    shape = dot_rules(compiler, scores, kernel.operand)
+    if tma and not compiler.has_tma:
+        shape = (*shape, matmul.needs_tma(compiler))
+    model = frame.model(attention.shared_bytes(kernel), registers, shape)
+    return replace(model, remarks=kernel.path.remarks)
+
+
+_Footprint = Callable[..., rowwise.Footprint]
+_ROWWISE: dict[str, _Footprint] = {
+    "reduction": rowwise.rows_of,
+    "gemv": rowwise.vector_product,
+    "elementwise": rowwise.elements_of,
+}
+
+
+def _rowwise(frame: Frame, footprint: _Footprint) -> Model:
+    kernel_variant(frame.context, "rows")
+    taken = footprint(frame.compiler, frame.program, frame.geometry, frame.threads)
+    return frame.model(taken.shared, taken.registers, (tensor_size(frame.compiler, taken.elements),))

@@ -1,0 +1,85 @@
+"""What a version of the Triton compiler does, read from triton.toml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tilesearch.kernels.base import Context, language_data
+from tilesearch.kernels.versions import Version, since, variant_of, version_of
+from tilesearch.specs.devices import NvidiaDevice
+from tilesearch.specs.dtypes import DType
+from tilesearch.specs.instructions import Instruction, instructions_for
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """One version of Triton aiming at one device."""
+
+    version: Version
+    device: NvidiaDevice
+    data: dict[str, Any] = field(repr=False)
+
+    @property
+    def source(self) -> str:
+        """Whose behaviour the rules state."""
+        return f"Triton {'.'.join(map(str, self.version))}"
+
+    @cached_property
+    def pipeline(self) -> dict[str, Any]:
+        """How the loop is pipelined: see triton.toml."""
+        return since(self.data["pipeline"], self.version)
+
+    def number(self, name: str) -> int:
+        """A plain number of the language."""
+        return int(self.data[name]["value"])
+
+    def spare_buffers(self, bits: int) -> int:
+        """Buffers fewer than num_stages that an operand of `bits` keeps on the mma path."""
+        return int(self.pipeline["spare_mma_8bit" if bits <= 8 else "spare_mma"])
+
+    def minimum_dot(self, operand: DType) -> dict[str, Any]:
+        """The least m, n and k of tl.dot for operands of that type, with the source."""
+        rows = [r for r in self.data["minimum_dot"] if r.get("dtype", operand.name) == operand.name]
+        row = since(rows, self.version)
+        return {"m": row["m"], "n": row["n"], "k": row.get(f"k{operand.bits}", row["k"]), "source": row["source"]}
+
+    @property
+    def async_copies(self) -> bool:
+        """Whether the device copies to shared memory without registers."""
+        return _capability(self.device) >= _parsed(self.data["async_copy_from"]["value"])
+
+    @property
+    def has_tma(self) -> bool:
+        """Whether the device has a tensor memory accelerator."""
+        return self.device.tma is not None
+
+    def instructions(self, a: DType, b: DType, acc: DType) -> dict[str, Instruction]:
+        """The matrix instructions that the compiler has a path for, by family. fp32 is multiplied as tf32."""
+        path = since(self.data["tensor_path"], self.version)
+        left, right = (("tf32" if t.name == "fp32" else t.name) for t in (a, b))
+        found: dict[str, Instruction] = {}
+        for item in instructions_for(self.device, left, acc.name, right):
+            if self.device.compute_capability in path.get(item.family, ()) and not item.slow and not item.scale:
+                found.setdefault(item.family, item)
+        return found
+
+
+def _parsed(capability: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in capability.split("."))
+
+
+def _capability(device: NvidiaDevice) -> tuple[int, ...]:
+    return _parsed(device.compute_capability)
+
+
+def compiler_of(context: Context, device: NvidiaDevice) -> Compiler:
+    """The compiler that the problem asks for. Raises `InputError` for an unknown version."""
+    data = language_data("triton")
+    return Compiler(version_of(context.kernel, data["versions"], context.source), device, data)
+
+
+def kernel_variant(context: Context, kind: str) -> str:
+    """How the kernel is written. Raises `InputError` for a variant that this operator does not have."""
+    return variant_of(context.kernel, language_data("triton")["variants"][kind], context.source)

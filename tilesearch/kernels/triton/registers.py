@@ -1,0 +1,82 @@
+"""Registers of a Triton GEMM: what a thread must hold at once, and what the compiler hands out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilesearch.kernels.triton.compiler import Compiler
+from tilesearch.kernels.triton.operands import Operand
+from tilesearch.kernels.triton.paths import Path
+from tilesearch.rules.compiled import register_cap
+from tilesearch.rules.expr import Expr, Var, all_of, any_of, ceildiv, minimum, negate, select, total
+from tilesearch.rules.model import named
+
+
+@dataclass(frozen=True)
+class Registers:
+    """Registers of one thread: `live` must be held at once (past `cap` they spill), `used` is what is allocated."""
+
+    accumulators: Expr
+    live: Expr
+    used: Expr
+    cap: Expr
+    source: str
+
+
+def tma_registers(compiler: Compiler, accumulators: Expr, threads: Expr) -> Registers:
+    """A kernel whose tiles are copied by the TMA: accumulators and a fixed overhead."""
+    overhead = compiler.data["registers"]["overhead"]
+    live = named("live_registers", accumulators + overhead["value"], "registers")
+    cap = register_cap(compiler.device, threads)
+    return Registers(accumulators, live, minimum(live, cap), cap, overhead["source"])
+
+
+def pointer_registers(
+    compiler: Compiler, accumulators: Expr, threads: Expr, operands: tuple[Operand, Operand], path: Path
+) -> Registers:
+    """A kernel that computes an address for each vector it loads.
+
+    With one stage the operands pass through registers on their way to shared memory; on the mma path with one
+    buffer (two stages) they are all read before the buffer is filled again; without divisibility hints each
+    element has its own 64-bit address. Everything else spills on its accumulators alone.
+    """
+    data = compiler.data["registers"]
+    overhead = data["overhead"]["value"]
+    a, b = (vectors(compiler, item, threads) for item in operands)
+    staged, single, stages = data["one_stage"], data["one_buffer"], Var("num_stages")
+    on_mma = negate(any_of(path.wgmma, path.tcgen05))
+    live: Expr = select(
+        stages.eq(1),
+        accumulators + staged["per_vector_a"] * a + staged["per_vector_b"] * b + staged["base"],
+        select(
+            all_of(stages.eq(2), on_mma),
+            accumulators + single["per_vector_b"] * b + single["base"],
+            accumulators + overhead,
+        ),
+    )
+    narrow = [ceildiv(item.elements, threads) for item in operands if not item.hinted]
+    if narrow:
+        addresses = total(narrow) * data["unhinted"]["percent_per_element"] // 100
+        live = accumulators + addresses + overhead
+    live = named("live_registers", live, "registers")
+    used = data["used"]
+    held = select(
+        stages.eq(1),
+        _weighted(used["one_stage"], accumulators, a, b),
+        select(on_mma, _weighted(used["mma"], accumulators, a, b), _weighted(used["wgmma"], accumulators, a, b)),
+    )
+    cap = register_cap(compiler.device, threads)
+    return Registers(accumulators, live, minimum(live if narrow else held, cap), cap, staged["source"])
+
+
+def _weighted(row: Mapping[str, Any], accumulators: Expr, a: Expr, b: Expr) -> Expr:
+    """Registers by a row of percents."""
+    percents = accumulators * int(row["accumulator"]) + a * int(row["a"]) + b * int(row["b"])
+    return percents // 100 + int(row["base"])
+
+
+def vectors(compiler: Compiler, operand: Operand, threads: Expr) -> Expr:
+    """Vectors of an operand's tile that one thread loads."""
+    return ceildiv(operand.tile_bytes, threads * compiler.number("vector_bytes"))
