@@ -6,12 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilesearch.api import check, explain, occupancy, roofline, solve
+    from tilesearch.api import check, explain, fuse, occupancy, roofline, solve
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
     from tilesearch.specs.ops import (
         Attention,
         BlockScaledGemm,
+        Chain,
         Conv2d,
         Einsum,
         Elementwise,
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "check": "tilesearch.api",
     "explain": "tilesearch.api",
+    "fuse": "tilesearch.api",
     "occupancy": "tilesearch.api",
     "roofline": "tilesearch.api",
     "solve": "tilesearch.api",
@@ -43,6 +45,7 @@ _HOMES = {
     "Gemv": "tilesearch.specs.ops",
     "Reduction": "tilesearch.specs.ops",
     "BlockScaledGemm": "tilesearch.specs.ops",
+    "Chain": "tilesearch.specs.ops",
     "Conv2d": "tilesearch.specs.ops",
     "Einsum": "tilesearch.specs.ops",
     "GroupedGemm": "tilesearch.specs.ops",
@@ -54,6 +57,7 @@ _HOMES = {
 __all__ = [
     "Attention",
     "BlockScaledGemm",
+    "Chain",
     "Conv2d",
     "Einsum",
     "Elementwise",
@@ -68,6 +72,7 @@ __all__ = [
     "UnknownLimitError",
     "check",
     "explain",
+    "fuse",
     "list_devices",
     "load_device",
     "load_problem",
