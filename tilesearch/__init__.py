@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilesearch.api import check, explain, fuse, occupancy, roofline, solve
+    from tilesearch.api import check, design, explain, fuse, occupancy, roofline, solve
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
     from tilesearch.specs.ops import (
@@ -29,6 +29,7 @@ __version__ = "0.1.0"
 # Resolved on first use, so that `import tilesearch` costs next to nothing.
 _HOMES = {
     "check": "tilesearch.api",
+    "design": "tilesearch.api",
     "explain": "tilesearch.api",
     "fuse": "tilesearch.api",
     "occupancy": "tilesearch.api",
@@ -71,6 +72,7 @@ __all__ = [
     "TilesearchError",
     "UnknownLimitError",
     "check",
+    "design",
     "explain",
     "fuse",
     "list_devices",

@@ -44,6 +44,12 @@ class InputError(TilesearchError):
         super().__init__("\n".join(str(issue) for issue in self.issues))
 
 
+class InfeasibleError(InputError):
+    """A question about a tile that no tile answers: nothing fits."""
+
+    exit_status = 1
+
+
 class UnknownLimitError(TilesearchError):
     """An answer needs a number that is not known for this device."""
 

@@ -1,10 +1,11 @@
 """The Python API: one function for each question."""
 
 from tilesearch.api.check import check, occupancy
+from tilesearch.api.design import design
 from tilesearch.api.explain import explain
 from tilesearch.api.fuse import fuse
 from tilesearch.api.roofline import roofline
 from tilesearch.api.solve import solve
 from tilesearch.api.verify import VERIFY_KINDS, verify
 
-__all__ = ["VERIFY_KINDS", "check", "explain", "fuse", "occupancy", "roofline", "solve", "verify"]
+__all__ = ["VERIFY_KINDS", "check", "design", "explain", "fuse", "occupancy", "roofline", "solve", "verify"]

@@ -18,6 +18,7 @@ from tilesearch.answers import (
     SolveAnswer,
     VerifyAnswer,
 )
+from tilesearch.answers.design import DesignAnswer
 from tilesearch.answers.fuse import FuseAnswer
 from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.errors import InputError, Issue, suggest
@@ -35,6 +36,7 @@ ANSWERS: dict[str, Any] = {
     "occupancy": OccupancyAnswer,
     "roofline": RooflineAnswer,
     "fuse": FuseAnswer,
+    "design": DesignAnswer,
     "verify": VerifyAnswer,
     "devices": list[DeviceRow],
     "devices-show": DeviceSheet,

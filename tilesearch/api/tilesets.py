@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +13,16 @@ from tilesearch.api.context import model_of
 from tilesearch.api.ranking import metrics_of, rank_tiles
 from tilesearch.engines.base import Deadline, Request
 from tilesearch.engines.registry import engine
-from tilesearch.errors import InputError, Issue
+from tilesearch.errors import InfeasibleError, Issue
 from tilesearch.ledger import Bound
 from tilesearch.ledger.cost import L2_BANDWIDTH, Work, compute_s
 from tilesearch.program.form import Program
 from tilesearch.rules.columns import ColumnEvaluator
 from tilesearch.rules.geometry import Geometry
 from tilesearch.specs.problems import Problem
+
+TIE = 1.01
+"""Bounds nearer than this are a tie, which the tile with less traffic wins."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ class Choice:
 class TileSet:
     """Every tile of a problem that fits, with the least time of each: ``max(memory, L2, compute) / fill``.
 
-    `splits` opens the split variable to these values, whatever the problem's space says. Raises `InputError`
-    where nothing fits.
+    `splits` opens the split variable to these values, whatever the problem's space says. Raises
+    `InfeasibleError` where nothing fits.
     """
 
     def __init__(self, problem: Problem, program: Program, bound: Bound, splits: tuple[int, ...] = ()) -> None:
@@ -49,7 +53,7 @@ class TileSet:
         outcome = engine("vector").enumerate(Request(model, deadline=Deadline(problem.search.time_limit_s)))
         self.tiles = outcome.tiles
         if not len(self.tiles):
-            raise InputError(Issue("no tile fits", "space", problem.source, "`tilesearch explain` says why"))
+            raise InfeasibleError(Issue("no tile fits", "space", problem.source, "`tilesearch explain` says why"))
         self.sms = int(model.constants["sm_count"])
         geometry = Geometry(program, frozenset(model.names))
         read = ColumnEvaluator(
@@ -73,6 +77,14 @@ class TileSet:
         times: NDArray[np.float64] = least * (self.sms * np.ceil(self.grid / self.sms)) / self.grid
         return times
 
+    def alike(self, tile: Mapping[str, int], free: Collection[str]) -> list[dict[str, int]]:
+        """The tiles that differ from `tile` in the variables `free` at most."""
+        rows = np.ones(len(self.tiles), dtype=bool)
+        for place, name in enumerate(self.model.names):
+            if name not in free:
+                rows &= self.tiles[:, place] == tile[name]
+        return [dict(zip(self.model.names, map(int, row), strict=True)) for row in self.tiles[rows]]
+
     def best(self, split: int | None = None) -> Choice | None:
         """The tile with the least time, of those with the least traffic; with `split`, among its tiles."""
         rows = np.arange(len(self.tiles))
@@ -80,7 +92,7 @@ class TileSet:
             rows = rows[self.tiles[:, self.model.names.index(self.split)] == split]
         if not len(rows):
             return None
-        rows = rows[self.times[rows] <= self.times[rows].min() * (1 + 1e-9)]
+        rows = rows[self.times[rows] <= self.times[rows].min() * TIE]
         rows = rows[self.traffic[rows] == self.traffic[rows].min()]
         chosen = rank_tiles(self.model, self.tiles[rows], self.model.metric("traffic_bytes"), 1, True).tiles[0]
         place = int(rows[np.flatnonzero((self.tiles[rows] == chosen).all(axis=1))[0]])

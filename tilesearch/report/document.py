@@ -48,7 +48,15 @@ class Listing:
     numbered: bool = False
 
 
-Block = Table | Text | Listing
+@dataclass(frozen=True)
+class Code:
+    """Source text under a title, printed as it stands."""
+
+    title: str
+    text: str
+
+
+Block = Table | Text | Listing | Code
 
 
 @dataclass

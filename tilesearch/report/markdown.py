@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilesearch.report.document import Block, Document, Listing, Table
+from tilesearch.report.document import Block, Code, Document, Listing, Table
 
 
 def markdown(document: Document, *, quiet: bool = False) -> str:
@@ -15,6 +15,8 @@ def markdown(document: Document, *, quiet: bool = False) -> str:
 def _block(block: Block) -> str:
     if isinstance(block, Table):
         return _titled(block.title, _table(block))
+    if isinstance(block, Code):
+        return _titled(block.title, ["```python", block.text.rstrip("\n"), "```"])
     if isinstance(block, Listing):
         marks = [f"{n}." if block.numbered else "-" for n in range(1, len(block.items) + 1)]
         return _titled(block.title, [f"{mark} {_line(item)}" for mark, item in zip(marks, block.items, strict=True)])

@@ -6,7 +6,7 @@ import io
 import textwrap
 from collections.abc import Sequence
 
-from tilesearch.report.document import Block, Column, Document, Listing, Table
+from tilesearch.report.document import Block, Code, Column, Document, Listing, Table
 
 MIN_WIDTH = 40
 _GAP = 2
@@ -22,6 +22,8 @@ def terminal(document: Document, *, width: int = 100, bold: bool = False, quiet:
 def _block(block: Block, width: int, bold: bool) -> str:
     if isinstance(block, Table):
         return _titled(block.title, _table(block, width, bold), width, bold)
+    if isinstance(block, Code):
+        return _titled(block.title, textwrap.indent(block.text.rstrip("\n"), "    "), width, bold)
     if isinstance(block, Listing):
         items = [_item(block, number, text, width) for number, text in enumerate(block.items, start=1)]
         return _titled(block.title, "\n".join(items), width, bold)

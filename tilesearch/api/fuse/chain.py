@@ -90,7 +90,7 @@ def _part(single: Problem, program: Program, place: int) -> _Part:
         bound = bound_for(single)[1]
         choice = TileSet(single, program, bound).best()
     except InputError as error:
-        raise InputError([replace(i, where=f"ops[{place}].{i.where}") for i in error.issues]) from None
+        raise type(error)([replace(i, where=f"ops[{place}].{i.where}") for i in error.issues]) from None
     assert choice is not None
     return _Part(single, bound, choice)
 
