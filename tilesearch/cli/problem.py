@@ -80,7 +80,7 @@ class ProblemOptions:
             yield problem.replace(rules=extra)
         except InputError as error:
             found = [_placed(issue, names, self.problem) for issue in error.issues]
-            raise InputError([*issues, *found]) from None
+            raise type(error)([*issues, *found]) from None
 
     def _overrides(self) -> tuple[dict[str, Any], dict[str, str], list[Issue]]:
         """Values by dotted key, the option that each key comes from, and what is wrong with the options."""
