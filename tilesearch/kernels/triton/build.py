@@ -8,6 +8,7 @@ from dataclasses import replace
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.base import Context, tile_of, tile_variables, variables
 from tilesearch.kernels.triton import attention, matmul, rowwise
+from tilesearch.kernels.triton.amd import build_amd
 from tilesearch.kernels.triton.compiler import Compiler, compiler_of, kernel_variant
 from tilesearch.kernels.triton.paths import Path, choose, dot_rules, tensor_size
 from tilesearch.kernels.triton.registers import Registers, pointer_registers, tma_registers
@@ -18,7 +19,7 @@ from tilesearch.rules.limits import constant_of, known
 from tilesearch.rules.metrics import launch_metrics, residency_of
 from tilesearch.rules.model import Model, Rule, Variable, named
 from tilesearch.rules.occupancy import Load
-from tilesearch.specs.devices import NvidiaDevice
+from tilesearch.specs.devices import AmdDevice, NvidiaDevice
 
 _CLUSTER = ("cluster_m", "cluster_n")  # num_ctas stays 1: the loops of Triton's users do not set it
 
@@ -83,6 +84,8 @@ class Frame:
 def build(context: Context) -> Model:
     """The model of `context` in Triton. Raises `InputError` for what the language does not cover."""
     device, program = context.device, context.program
+    if isinstance(device, AmdDevice):
+        return build_amd(context, device)
     if not isinstance(device, NvidiaDevice):
         raise InputError(Issue(f"the triton language has no rules for {device.vendor} devices yet", "device"))
     if program.kind == "attention":
