@@ -23,6 +23,7 @@ _KEYS = {
     "engine": ("search.engine", "--engine"),
     "time_limit": ("search.time_limit_s", "--time-limit"),
     "preset": ("rules.preset", "--preset"),
+    "roofs": ("model.roofs", "--roofs"),
 }
 _NUMBERS = ("top", "time_limit")
 
@@ -48,6 +49,10 @@ class ProblemOptions:
     )
     preset: Annotated[
         str | None, typer.Option("--preset", metavar="default|seed-carver", help="Which rules apply.")
+    ] = None
+    roofs: Annotated[
+        str | None,
+        typer.Option("--roofs", metavar="ceiling|predict|datasheet|seed", help="Which calibrations of the roofs."),
     ] = None
     rule: Annotated[
         Texts, typer.Option("--rule", metavar="EXPR", help="A rule of your own, such as 'block_k >= 32'. Repeatable.")
