@@ -13,18 +13,6 @@ PROBLEMS = sorted(p.stem for p in (Path(__file__).parents[2] / "problems").glob(
 QK = "qk_norm_rope_quant"
 CONTRACT = ("flops", "bytes", "intensity", "terms", "roofs", "roof")
 TIMES = ("memory_us", "compute_us", "sol_us", "class", "misreadings")
-    "flops",
-    "bytes",
-    "intensity",
-    "terms",
-    "roofs",
-    "roof",
-    "memory_us",
-    "compute_us",
-    "sol_us",
-    "class",
-    "misreadings",
-]
 
 
 def misreading(answer, number):

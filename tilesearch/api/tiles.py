@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tilesearch.kernels.base import Context, variables
-from tilesearch.kernels.generic import tile_variables
+from tilesearch.kernels.base import Context, tile_variables, variables
 from tilesearch.program.form import Program
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.geometry import Geometry
