@@ -10,8 +10,6 @@ from tilesearch.errors import InputError
 ROW = {"cc": "9.0", "regs_per_thread": 128, "threads_per_block": 256, "active_blocks_per_sm": 2}
 BAD_TEXT = [
     "",
-    "[]",
-    "{}",
     "{",
     "nonsense",
     '{"rows": 3}',
