@@ -173,7 +173,7 @@ def _with_epilogue(product: Product, loop: Expr) -> Expr:
     if product.kernel.tma:
         scratch = product.tile.m * product.tile.n * out.dtype.bits // 8
     else:
-        scratch = select(product.path.wgmma, conversion_scratch(product.compiler, out, product.tile), 0)
+        scratch = select(product.path.tcgen05, 0, conversion_scratch(product.compiler, out, product.tile, product.path))
     if product.kernel.persistent:
         return select(product.stages > 1, loop + scratch, maximum(loop, scratch))
     if product.kernel.tma and not acc.is_float:
