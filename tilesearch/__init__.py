@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilesearch.api import check, explain, occupancy, solve
+    from tilesearch.api import check, explain, occupancy, roofline, solve
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
     from tilesearch.specs.ops import (
@@ -30,6 +30,7 @@ _HOMES = {
     "check": "tilesearch.api",
     "explain": "tilesearch.api",
     "occupancy": "tilesearch.api",
+    "roofline": "tilesearch.api",
     "solve": "tilesearch.api",
     "InputError": "tilesearch.errors",
     "TilesearchError": "tilesearch.errors",
@@ -71,6 +72,7 @@ __all__ = [
     "load_device",
     "load_problem",
     "occupancy",
+    "roofline",
     "solve",
 ]
 

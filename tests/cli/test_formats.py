@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from pydantic import TypeAdapter
@@ -38,7 +39,8 @@ def test_json_is_the_answer(cli, arguments, answer, status):
     data = json.loads(done.out)
     model = TypeAdapter(answer).validate_python(data)
     assert TypeAdapter(answer).dump_python(model, mode="json") == data
-    assert done.out == json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    written = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    assert done.out == re.sub(r"(\de-)0(\d)", r"\1\2", written)  # Python writes 3.4e-06 where pydantic writes 3.4e-6
 
 
 @pytest.mark.parametrize(("arguments", "answer", "status"), COMMANDS.values(), ids=COMMANDS)

@@ -3,48 +3,61 @@
 from hypothesis import strategies as st
 
 import tilesearch as ts
-from tilesearch.specs.devices.quantities import Quantity
+from tilesearch.specs.instructions import instructions_for
 
-BASES = ("h200", "a100_80gb", "rtx4090", "v100")
+BASES = ("h200", "a100_80gb", "rtx4090", "v100", "t4", "rtx5090")
+DTYPES = ("fp16", "bf16", "tf32", "fp8_e4m3", "int8", "fp32")
+LIMITS = {
+    "sm_count": st.integers(1, 200),
+    "shared_per_block_optin": st.sampled_from([16384, 32768, 49152, 65536]),
+    "max_threads_per_block": st.sampled_from([128, 256, 512, 1024]),
+    "max_threads_per_sm": st.sampled_from([128, 512, 1024, 2048]),
+    "max_registers_per_thread": st.sampled_from([63, 127, 255]),
+    "max_blocks_per_sm": st.integers(1, 32),
+    "registers_per_block": st.sampled_from([16384, 32768, 65536]),
+    "registers_per_sm": st.sampled_from([32768, 65536]),
+}
 
 
 def perturbed(base, changes):
     """A device with some limits changed, and the rest of its file as it is."""
     device = ts.load_device(base)
-    return device.model_copy(update={name: Quantity(value=value) for name, value in changes.items()})
+    return device.model_copy(update={n: type(getattr(device, n))(value=v) for n, v in changes.items()})
 
 
 def devices():
-    changes = st.fixed_dictionaries(
-        {},
-        optional={
-            "sm_count": st.integers(1, 200),
-            "shared_per_block_optin": st.sampled_from([32768, 49152, 65536, 101376]),
-            "max_threads_per_block": st.sampled_from([128, 256, 512, 1024]),
-            "max_registers_per_thread": st.sampled_from([63, 127, 255]),
-            "max_blocks_per_sm": st.integers(1, 32),
-            "registers_per_block": st.sampled_from([16384, 32768, 65536]),
-        },
-    )
-    return st.builds(perturbed, st.sampled_from(BASES), changes)
+    return st.builds(perturbed, st.sampled_from(BASES), st.fixed_dictionaries({}, optional=LIMITS))
 
 
 def extents():
-    return st.one_of(st.integers(1, 300), st.sampled_from([1024, 4096, 2**20 + 3]))
+    return st.one_of(st.integers(1, 300), st.sampled_from([1024, 4096, 2**20 + 3, 2**31 - 1]))
 
 
-def gemms():
-    return st.builds(
-        ts.Gemm,
-        m=extents(),
-        n=extents(),
-        k=extents(),
-        batch=st.integers(1, 3),
-        dtype=st.sampled_from(["fp16", "fp32"]),
-        out=st.sampled_from(["fp16", "fp32"]),
-        bias=st.booleans(),
-        trans_b=st.booleans(),
-    )
+@st.composite
+def gemms(draw, device):
+    """An operator that the device has instructions for, or none and runs on CUDA cores."""
+    dtype = draw(st.sampled_from(DTYPES))
+    acc = "int32" if dtype == "int8" else "fp32"
+    fields = {
+        "m": extents(),
+        "n": extents(),
+        "k": extents(),
+        "batch": st.sampled_from([1, 1, 2, 3, 77]),
+        "out": st.sampled_from(["fp16", "fp32"]),
+        "bias": st.booleans(),
+        "c_in": st.booleans(),
+        "trans_a": st.booleans(),
+        "trans_b": st.booleans(),
+    }
+    roof = None if dtype == "fp32" or instructions_for(device, dtype, acc) else "cuda_core.fp32"
+    return ts.Gemm(dtype=dtype, acc=acc, roof=roof, **draw(st.fixed_dictionaries(fields)))
+
+
+@st.composite
+def questions(draw):
+    """A device, an operator for it, a space and some rules of a user's."""
+    device = draw(devices())
+    return device, draw(gemms(device)), draw(spaces()), draw(rules())
 
 
 def _some(values, most=3):

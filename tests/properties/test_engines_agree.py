@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tilesearch as ts
-from tests.properties.problems import devices, gemms, rules, spaces
+from tests.properties.problems import questions
 from tilesearch.api.context import make, model_of
 from tilesearch.explanation.judge import verdict_of
 
 SOLVE = import_module("tilesearch.api.solve")
-EXAMPLES = int(os.environ.get("TILESEARCH_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("TILESEARCH_EXAMPLES", "150"))
 RELAXED = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
@@ -27,8 +27,9 @@ def listed(answer):
 
 
 @settings(max_examples=2 * EXAMPLES, **RELAXED)
-@given(devices(), gemms(), spaces(), rules(), st.sampled_from(["carver", "traffic"]))
-def test_vector_is_brute_force(device, op, space, extra, rank):
+@given(questions(), st.sampled_from(["carver", "traffic"]))
+def test_vector_is_brute_force(question, rank):
+    device, op, space, extra = question
     answer = ts.solve(op, device, space=space, rules=extra, rank=rank, top=1000)
     model = model_of(make(op, device, space=space, rules=extra))
     points = [dict(zip(model.names, p, strict=True)) for p in product(*model.domains.values())]
@@ -45,8 +46,9 @@ def test_vector_is_brute_force(device, op, space, extra, rank):
 
 @pytest.mark.parametrize("engine", ["cpsat", "z3"])
 @settings(max_examples=EXAMPLES, **RELAXED)
-@given(devices(), gemms(), spaces(), rules(), st.sampled_from(["carver", "traffic"]))
-def test_solvers_list_what_vector_lists(engine, device, op, space, extra, rank):
+@given(question=questions(), rank=st.sampled_from(["carver", "traffic"]))
+def test_solvers_list_what_vector_lists(engine, question, rank):
+    device, op, space, extra = question
     given_ = {"space": space, "rules": extra, "rank": rank, "top": 1000}
     expected = ts.solve(op, device, **given_)
     got = ts.solve(op, device, engine=engine, **given_)
@@ -56,9 +58,10 @@ def test_solvers_list_what_vector_lists(engine, device, op, space, extra, rank):
 
 @pytest.mark.parametrize("engine", ["cpsat", "z3"])
 @settings(max_examples=EXAMPLES // 2, **RELAXED)
-@given(devices(), gemms(), spaces(), rules(), st.integers(1, 5))
-def test_the_best_k_are_proved(engine, device, op, space, extra, top):
+@given(question=questions(), top=st.integers(1, 5))
+def test_the_best_k_are_proved(engine, question, top):
     """With listing switched off the solver engines prove the first k, in the same order."""
+    device, op, space, extra = question
     expected = ts.solve(op, device, space=space, rules=extra, top=top)
     with patch.dict(SOLVE.LIST_LIMIT, {"cpsat": 0, "z3": 0}):
         got = ts.solve(op, device, space=space, rules=extra, top=top, engine=engine)

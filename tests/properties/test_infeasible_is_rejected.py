@@ -26,6 +26,8 @@ PUSHES = [
     ({"block_m": 16, "block_n": 8}, {}, "C3.warps"),
     ({"num_warps": 33}, {}, "C4.threads"),
     ({}, {"max_threads_per_block": 255}, "C4.threads"),
+    ({}, {"max_threads_per_sm": 224}, "C4.occupancy"),
+    ({}, {"max_grid": (1023, 65535, 65535)}, "C4.grid"),
 ]
 
 
@@ -57,6 +59,16 @@ def test_the_limit_itself_fits_and_one_byte_less_does_not(name, block_m, block_n
     short = ts.check(OP, perturbed(name, {"shared_per_block_optin": needed - 1}), tile)
     assert "C1.shared_memory" not in exact.violations
     assert "C1.shared_memory" in short.violations
+
+
+@pytest.mark.parametrize(("name", "value"), FITS.items())
+def test_a_users_own_limit(name, value):
+    rule = f"{name} < {value}"
+    verdict = ts.check(OP, "h200", FITS, rules=[rule])
+    assert verdict.violations == ["user.1"]
+    answer = ts.solve(OP, "h200", rules=[rule], top=10_000)
+    assert answer.candidates
+    assert all(c.tile[name] < value for c in answer.candidates)
 
 
 def test_a_grid_past_its_limit():

@@ -10,7 +10,7 @@ import pytest
 
 from tilesearch.errors import InputError, Issue, UnknownLimitError
 from tilesearch.specs.data import data_dir
-from tilesearch.specs.devices import AmdDevice, Device, NvidiaDevice, list_devices, load_device
+from tilesearch.specs.devices import AmdDevice, AscendDevice, Device, NvidiaDevice, list_devices, load_device
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -47,19 +47,19 @@ def test_every_shipped_device_loads(name: str) -> None:
     assert load_device(name) is device
 
 
-def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, bool]]:
-    """Every number in a file, with whether a source stands beside it."""
+def _numbers(value: Any, path: str = "", above: bool = False) -> Iterator[tuple[str, bool]]:
+    """Every number in a file, with whether a source stands beside it or in a table that holds it."""
     if isinstance(value, dict):
-        sourced = bool(value.get("source"))
+        sourced = above or bool(value.get("source"))
         for key, item in value.items():
             first = item[0] if isinstance(item, list) and item else item
             if isinstance(first, int | float) and not isinstance(first, bool):
                 yield f"{path}.{key}", sourced
             elif key != "mix":
-                yield from _numbers(item, f"{path}.{key}")
+                yield from _numbers(item, f"{path}.{key}", sourced)
     elif isinstance(value, list):
         for item in value:
-            yield from _numbers(item, f"{path}[]")
+            yield from _numbers(item, f"{path}[]", above)
 
 
 @pytest.mark.parametrize("path", sorted(data_dir("hardware").glob("*.toml")), ids=lambda path: path.stem)
@@ -477,6 +477,38 @@ def test_unknown_names_suggest_the_nearest(name: str, nearest: str) -> None:
 def test_hopeless_names(name: str) -> None:
     with pytest.raises(InputError):
         load_device(name)
+
+
+def test_ascend() -> None:
+    device = load_device("Ascend 950PR")
+    assert isinstance(device, AscendDevice)
+    assert (device.name, device.architecture, device.cube_cores.value, device.sm_count.value) == (
+        "ascend950",
+        "dav-3510",
+        28,
+        28,
+    )
+    assert (device.ub_bytes.value, device.ub_simt_bytes.value, device.l0c_bytes.value) == (253952, 221184, 262144)
+    assert device.bandwidth.theoretical.value == 1.6e12
+    assert device.effective_roof("matrix_core.bf16", "datasheet").value == pytest.approx(378e12, rel=0.002)
+    assert not device.fixpipe_alignment.known
+    older = load_device("ascend910b1")
+    assert isinstance(older, AscendDevice)
+    assert older.l0c_bytes.value == 131072
+    assert older.fixpipe_alignment.value == 64
+    assert "128" in older.fixpipe_alignment.note
+    assert older.paths["gm_l1"].base == "unknown"
+    assert not older.ub_simt_bytes.applies
+    assert not load_device("ascend910b4").clocks["aicore"].known
+
+
+def test_ascend_files_are_checked(tmp_path: Path) -> None:
+    text = 'name = "x"\nvendor = "ascend"\ninherits = "ascend950"\n'
+    found = issues(write(tmp_path, text + 'vector_cores = { value = 28, source = "s" }\n'))
+    assert "not 2 each" in found["vector_cores"].message
+    band = '[paths.gm_ub]\npipe = "MTE2"\nbase = 1\nbandwidth = 1\n[paths.gm_ub.strided]\n'
+    band += "unknown = { from_bytes = 0, bandwidth = 1 }\nbands = [{ from_bytes = 0, transaction = 128 }]\n"
+    assert "a band has one of" in issues(write(tmp_path, text + band))["paths.gm_ub.strided"].message
 
 
 def test_what_is_no_device_file(tmp_path: Path) -> None:

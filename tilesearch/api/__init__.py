@@ -2,7 +2,8 @@
 
 from tilesearch.api.check import check, occupancy
 from tilesearch.api.explain import explain
+from tilesearch.api.roofline import roofline
 from tilesearch.api.solve import solve
 from tilesearch.api.verify import VERIFY_KINDS, verify
 
-__all__ = ["VERIFY_KINDS", "check", "explain", "occupancy", "solve", "verify"]
+__all__ = ["VERIFY_KINDS", "check", "explain", "occupancy", "roofline", "solve", "verify"]

@@ -44,7 +44,10 @@ def rank_tiles(model: Model, tiles: Tiles, key: Expr, top: int, listed: bool) ->
     near = tiles[keys <= threshold]
     near_keys = keys[keys <= threshold]
     columns = [-near[:, c] for c in reversed(range(near.shape[1]))]
-    order = np.lexsort((*columns, -_smallest_slack(model, near), -_tail_fill(model, near), near_keys))[:top]
+    read = _read(model, near)
+    order = np.lexsort(
+        (*columns, -_smallest_slack(model, read, len(near)), -_tail_fill(model, read, len(near)), near_keys)
+    )[:top]
     shown = near_keys[order]
     sizes = dict(zip(*np.unique(near_keys, return_counts=True), strict=True))
     tied: list[int | None] = [int(sizes[k]) for k in shown] if listed else [None] * len(order)
@@ -53,8 +56,7 @@ def rank_tiles(model: Model, tiles: Tiles, key: Expr, top: int, listed: bool) ->
 
 def _read(model: Model, tiles: Tiles) -> ColumnEvaluator:
     columns = {name: tiles[:, i] for i, name in enumerate(model.names)}
-    domains = {name: (int(column.min()), int(column.max())) for name, column in columns.items()}
-    return ColumnEvaluator(columns, domains)
+    return ColumnEvaluator(columns, model.domains, model.ranges)
 
 
 def _dense(values: Column, rows: int) -> NDArray[np.int64]:
@@ -65,24 +67,20 @@ def _dense(values: Column, rows: int) -> NDArray[np.int64]:
     return np.unique(full, return_inverse=True)[1].astype(np.int64).reshape(rows)
 
 
-def _tail_fill(model: Model, tiles: Tiles) -> NDArray[np.float64]:
+def _tail_fill(model: Model, read: ColumnEvaluator, rows: int) -> NDArray[np.float64]:
     pair = model.fractions.get("tail_fill")
-    return np.zeros(len(tiles)) if pair is None else _fractions(model, tiles, [pair])
+    return np.zeros(rows) if pair is None else _fractions(read, rows, [pair])
 
 
-def _smallest_slack(model: Model, tiles: Tiles) -> NDArray[np.float64]:
+def _smallest_slack(model: Model, read: ColumnEvaluator, rows: int) -> NDArray[np.float64]:
     rules = [r for r in model.rules if r.has_slack and r.limit is not None and r.id[:2] in ("C1", "C2")]
     pairs = [(r.limit - r.value, r.limit) for r in rules if r.limit is not None]
-    return _fractions(model, tiles, pairs) if pairs else np.zeros(len(tiles))
+    return _fractions(read, rows, pairs) if pairs else np.zeros(rows)
 
 
-def _fractions(model: Model, tiles: Tiles, pairs: Sequence[tuple[Expr, Expr]]) -> NDArray[np.float64]:
+def _fractions(read: ColumnEvaluator, rows: int, pairs: Sequence[tuple[Expr, Expr]]) -> NDArray[np.float64]:
     """The least of the fractions `pairs` for each tile, as numbers that order and tie exactly."""
-    read = _read(model, tiles)
-    columns = [
-        (np.broadcast_to(read(top), (len(tiles),)), np.broadcast_to(read(bottom), (len(tiles),)))
-        for top, bottom in pairs
-    ]
+    columns = [(np.broadcast_to(read(top), (rows,)), np.broadcast_to(read(bottom), (rows,))) for top, bottom in pairs]
     exact = all(
         top.dtype != object and bottom.dtype != object and np.abs(top).max() < 2**52 and bottom.max() < _EXACT_FLOAT
         for top, bottom in columns
@@ -90,9 +88,9 @@ def _fractions(model: Model, tiles: Tiles, pairs: Sequence[tuple[Expr, Expr]]) -
     if exact:
         least: NDArray[np.float64] = np.min([top / bottom for top, bottom in columns], axis=0)
         return least
-    rows = [min(Fraction(int(t[i]), int(b[i])) for t, b in columns) for i in range(len(tiles))]
-    places = {value: float(place) for place, value in enumerate(sorted(set(rows)))}
-    return np.array([places[value] for value in rows])
+    values = [min(Fraction(int(t[i]), int(b[i])) for t, b in columns) for i in range(rows)]
+    places = {value: float(place) for place, value in enumerate(sorted(set(values)))}
+    return np.array([places[value] for value in values])
 
 
 def candidates(model: Model, ranked: Ranked, keep_soft: bool) -> list[Candidate]:

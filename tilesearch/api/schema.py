@@ -18,6 +18,7 @@ from tilesearch.answers import (
     SolveAnswer,
     VerifyAnswer,
 )
+from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.specs.devices import VENDORS
 from tilesearch.specs.ops import MAX_EXTENT, OP_KINDS
@@ -31,6 +32,7 @@ ANSWERS: dict[str, Any] = {
     "check": CheckAnswer,
     "explain": ExplainAnswer,
     "occupancy": OccupancyAnswer,
+    "roofline": RooflineAnswer,
     "verify": VerifyAnswer,
     "devices": list[DeviceRow],
     "devices-show": DeviceSheet,

@@ -99,17 +99,23 @@ def _run(problem: Problem, request: Request, key: Expr) -> tuple[str, Outcome]:
     size = cartesian(request.model.domains)
     if chosen != "auto":
         return chosen, _ask(engine_named(chosen), request, key, problem.search.top, size)
-    reason = f"auto chose cpsat: the space has {size} candidates, too many to list"
+    refused = [f"the space has {size} candidates, too many to list"]
     if size <= VECTOR_LIMIT:
         try:
             outcome = engine_named("vector").enumerate(request)
             outcome.notes.append(f"auto chose vector: {size} candidates can be listed one and all")
             return "vector", outcome
         except UnsupportedError as error:
-            reason = f"auto chose cpsat: {error}"
-    outcome = _ask(engine_named("cpsat"), request, key, problem.search.top, size)
-    outcome.notes.append(reason)
-    return "cpsat", outcome
+            refused = [str(error)]
+    for name in ("cpsat", "z3"):
+        try:
+            outcome = _ask(engine_named(name), request, key, problem.search.top, size)
+        except UnsupportedError as error:
+            refused.append(f"{name} refuses: {error}")
+            continue
+        outcome.notes.append(f"auto chose {name}: {'; '.join(refused)}")
+        return name, outcome
+    raise UnsupportedError(f"no engine can search this space: {'; '.join(refused)}; narrow it with [space] or a rule")
 
 
 def _ask(solver: Engine, request: Request, key: Expr, top: int, size: int) -> Outcome:

@@ -6,12 +6,14 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tilesearch.errors import InputError, Issue
-from tilesearch.specs.problems import Problem, ProblemFile, load_problem
+
+if TYPE_CHECKING:
+    from tilesearch.specs.problems import Problem
 
 Texts = list[str] | None
 
@@ -21,6 +23,7 @@ _KEYS = {
     "engine": ("search.engine", "--engine"),
     "time_limit": ("search.time_limit_s", "--time-limit"),
     "preset": ("rules.preset", "--preset"),
+    "roofs": ("model.roofs", "--roofs"),
 }
 _NUMBERS = ("top", "time_limit")
 
@@ -47,6 +50,10 @@ class ProblemOptions:
     preset: Annotated[
         str | None, typer.Option("--preset", metavar="default|seed-carver", help="Which rules apply.")
     ] = None
+    roofs: Annotated[
+        str | None,
+        typer.Option("--roofs", metavar="ceiling|predict|datasheet|seed", help="Which calibrations of the roofs."),
+    ] = None
     rule: Annotated[
         Texts, typer.Option("--rule", metavar="EXPR", help="A rule of your own, such as 'block_k >= 32'. Repeatable.")
     ] = None
@@ -60,6 +67,8 @@ class ProblemOptions:
     @contextmanager
     def opened(self) -> Iterator[Problem]:
         """The problem; faults found in it, here or later, are named by the option that brought them."""
+        from tilesearch.specs.problems import load_problem
+
         overrides, names, issues = self._overrides()
         rules = tuple(self.rule or ())
         try:
@@ -118,5 +127,5 @@ def _placed(issue: Issue, names: dict[str, str], file: str) -> Issue:
     if keys:
         key = max(keys, key=len)
         return replace(issue, where=names[key] + issue.where.removeprefix(key), source="")
-    in_file = issue.where.partition(".")[0] in ProblemFile.model_fields
-    return replace(issue, source=file) if in_file and not issue.source else issue
+    elsewhere = issue.source or issue.where.partition(".")[0] == "tile"
+    return issue if elsewhere else replace(issue, source=file)

@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilesearch.engines.base import Deadline
+if TYPE_CHECKING:
+    from tilesearch.engines.base import Deadline
 
 _DELAY_S = 1.0
 

@@ -6,12 +6,6 @@ import io
 import textwrap
 from collections.abc import Sequence
 
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text as RichText
-
 from tilesearch.report.document import Block, Column, Document, Listing, Table
 
 MIN_WIDTH = 40
@@ -55,6 +49,11 @@ def _wrap(text: str, width: int, first: str = "", rest: str = "") -> str:
 
 
 def _table(table: Table, width: int, bold: bool) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text as RichText
+
     kept, hidden, tight = _fitting(table, width)
     shown = RichTable(
         box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold" if bold else ""
@@ -98,6 +97,8 @@ def _others(table: Table, kept: Sequence[int]) -> list[int]:
 
 
 def _need(table: Table, index: int, column: Column) -> int:
+    from rich.cells import cell_len
+
     cells: Sequence[int] = [cell_len(row[index]) for row in table.rows]
     longest = max(cells, default=0)
     if column.wraps:

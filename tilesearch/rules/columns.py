@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilesearch.rules.evaluate import Domains, Ranges, bounds
+from tilesearch.rules.evaluate import Domains, Ranges, bounds_of_node
 from tilesearch.rules.expr import Const, Expr, Member, Table, Var, walk
 
 Column = NDArray[Any]
@@ -37,8 +37,9 @@ class ColumnEvaluator:
     def __call__(self, expr: Expr) -> Column:
         """The value of `expr` for each row: int64, object (exact Python integers) or bool."""
         if expr not in self._values:
-            bounds(expr, self.domains, self._ranges)
             for node in walk(expr, self._values):
+                if node not in self._ranges:  # those of its arguments are there: they have values already
+                    self._ranges[node] = bounds_of_node(node, self.domains, self._ranges)
                 self._values[node] = self._evaluate(node)
         return self._values[expr]
 

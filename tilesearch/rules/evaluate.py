@@ -73,11 +73,12 @@ def bounds(expr: Expr, domains: Domains, memo: Ranges | None = None) -> Range:
     memo = {} if memo is None else memo
     if expr not in memo:
         for node in walk(expr, memo):
-            memo[node] = _bounds(node, domains, memo)
+            memo[node] = bounds_of_node(node, domains, memo)
     return memo[expr]
 
 
-def _bounds(node: Expr, domains: Domains, memo: Ranges) -> Range:
+def bounds_of_node(node: Expr, domains: Domains, memo: Ranges) -> Range:
+    """One step of `bounds`: a node whose arguments are in `memo`."""
     if isinstance(node, Const):
         return node.value, node.value
     if isinstance(node, Var):

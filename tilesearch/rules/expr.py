@@ -315,14 +315,14 @@ def walk(root: Expr, known: Container[Expr] = frozenset()) -> Iterator[Expr]:
     done: set[Expr] = set()
     stack = [root]
     while stack:
-        node = stack[-1]
+        node = stack.pop()
         if node in done or node in known:
-            stack.pop()
             continue
-        waiting = [child for child in node.args if child not in done and child not in known]
-        if waiting:
-            stack.extend(reversed(waiting))
-            continue
-        stack.pop()
+        if node.args:
+            waiting = [child for child in node.args if child not in done and child not in known]
+            if waiting:
+                stack.append(node)
+                stack.extend(reversed(waiting))
+                continue
         done.add(node)
         yield node

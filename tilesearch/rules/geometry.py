@@ -165,10 +165,16 @@ class Geometry:
         Inputs and tables by `reads`, each output written once. With the reduction split in s > 1 parts, s
         partial outputs are written and read once more by the kernel that adds them up.
         """
-        program = self.program
-        moved = [self.reads(t) for t in program.tensors if t.role in (Role.INPUT, Role.TABLE)]
-        moved += [as_expr(program.tensor_bytes(t)) for t in program.outputs]
-        return total([*moved, self.partial_bytes()])
+        return total([self.payload_bytes(), self.lookup_bytes(), self.partial_bytes()])
+
+    def payload_bytes(self) -> Expr:
+        """Bytes of inputs that all blocks read, and of outputs, each written once. Unit: B."""
+        moved = [self.reads(t) for t in self.program.tensors if t.role is Role.INPUT]
+        return total([*moved, *(as_expr(self.program.tensor_bytes(t)) for t in self.program.outputs)])
+
+    def lookup_bytes(self) -> Expr:
+        """Bytes of look-up tables that all blocks read. Unit: B."""
+        return total(self.reads(t) for t in self.program.tensors if t.role is Role.TABLE)
 
     def partial_bytes(self) -> Expr:
         """Bytes of a split's partial outputs, written and read. Unit: B; 0 without a split."""

@@ -48,7 +48,7 @@ _TYPES = (
     DType("bf16", 16, "float", "bf16"),
     DType("fp8_e4m3", 8, "float", "fp8"),
     DType("fp8_e5m2", 8, "float", "fp8"),
-    DType("e8m0", 8, "float", "e8m0"),
+    DType("fp8_e8m0", 8, "float", "fp8"),  # powers of two: block scales only
     DType("fp6", 6, "float", "fp6"),
     DType("fp4_e2m1", 4, "float", "fp4"),
     DType("int8", 8, "int", "int8"),
@@ -72,7 +72,7 @@ _ALIASES = {
     "bf16": "bfloat16",
     "fp8_e4m3": "fp8 f8 e4m3 e4m3fn e4m3fnuz f8e4m3fn fp8e4m3fn fp8e4nv fp8e4b8 float8e4m3 float8e4m3fn float8e4m3fnuz",
     "fp8_e5m2": "e5m2 e5m2fnuz float8e5m2 float8e5m2fnuz fp8e5 fp8e5b16 f8e5m2",
-    "e8m0": "ue8m0 e8m0fnu fp8e8m0 fp8e8m0fnu float8e8m0fnu",
+    "fp8_e8m0": "e8m0 ue8m0 e8m0fnu fp8e8m0 fp8e8m0fnu float8e8m0fnu",
     "fp6": "e2m3 e3m2 fp6e2m3 fp6e3m2 float6e2m3fn float6e3m2fn f6",
     "fp4_e2m1": "fp4 f4 e2m1 e2m1fn fp4e2m1fn float4 float4e2m1 float4e2m1fn float4e2m1fnx2 nvfp4 mxfp4",
     "int8": "i8 s8 char u8 uint8",

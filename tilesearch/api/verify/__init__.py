@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tilesearch.answers import VerifyAnswer
+from tilesearch.api.verify.ascend import verify_tasks
 from tilesearch.api.verify.feasibility import verify_feasibility
 from tilesearch.api.verify.figures import verify_figures
 from tilesearch.api.verify.occupancy import verify_occupancy
@@ -18,6 +19,7 @@ from tilesearch.errors import InputError, Issue, suggest
 
 VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
     "feasibility": verify_feasibility,
+    "ascend-tasks": verify_tasks,
     "figures": verify_figures,
     "occupancy": verify_occupancy,
     "spaces": verify_spaces,

@@ -5,6 +5,7 @@
 """
 
 from tilesearch.specs.devices.amd import AmdDevice
+from tilesearch.specs.devices.ascend import AscendDevice
 from tilesearch.specs.devices.base import Device
 from tilesearch.specs.devices.files import VENDORS, list_devices, load_device, read_device
 from tilesearch.specs.devices.nvidia import NvidiaDevice, TensorMemory, TmaLimits
@@ -16,6 +17,7 @@ __all__ = [
     "BUILT_IN_POLICIES",
     "VENDORS",
     "AmdDevice",
+    "AscendDevice",
     "Bandwidth",
     "Calibration",
     "Device",

@@ -12,12 +12,13 @@ from typing import Any
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.specs.data import data_dir
 from tilesearch.specs.devices.amd import AmdDevice
+from tilesearch.specs.devices.ascend import AscendDevice
 from tilesearch.specs.devices.base import Device
 from tilesearch.specs.devices.nvidia import NvidiaDevice
 from tilesearch.specs.devices.quantities import UNKNOWN
 from tilesearch.specs.validation import dotted, find_issues, load_toml, shown
 
-VENDORS: dict[str, type[Device]] = {"amd": AmdDevice, "nvidia": NvidiaDevice}
+VENDORS: dict[str, type[Device]] = {"amd": AmdDevice, "ascend": AscendDevice, "nvidia": NvidiaDevice}
 """The model of each vendor's devices."""
 
 # A file that inherits adds to these tables entry by entry; everything else it replaces whole, so that a

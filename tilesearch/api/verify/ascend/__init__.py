@@ -1,0 +1,5 @@
+"""Replays of the Ascend references: single tasks, and scheduling instances."""
+
+from tilesearch.api.verify.ascend.tasks import verify_tasks
+
+__all__ = ["verify_tasks"]
