@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,9 @@ def kernel_tuner_lister() -> Callable[[Space], Any] | None:
 
     def rows(space: Space) -> Any:
         parameters = {name: list(values) for name, values in space.parameters.items()}
-        return Searchspace(parameters, list(space.constraints), max_threads=2**62).list
+        with warnings.catch_warnings():  # one for each constraint that is a chained comparison
+            warnings.simplefilter("ignore")
+            return Searchspace(parameters, list(space.constraints), max_threads=2**62).list
 
     return rows
 
