@@ -98,6 +98,10 @@ class Product:
 
     def keep_tree(self, test: Expr) -> None:
         """As `keep_grid` for a test whose grid is too large: it is evaluated on the rows themselves."""
+        if not test.variables:
+            if not evaluate(test, {}):
+                self.clear()
+            return
         base, *others = self.touched(test.variables)
         rest = _cross(others)
         names = [name for name in self.domains if name in test.variables]
