@@ -43,9 +43,9 @@ def conversion_scratch(compiler: Compiler, out: Tensor, tile: TileShape, path: P
     if rules["padded"]:
         rows = minimum(tile.m, maximum(layouts.rows_of_warps, layouts.rows_of_pass))
         pad = 8 * compiler.number("vector_bytes") // bits
-        return named("epilogue_scratch", rows * (tile.n + pad) * bits // 8, "B")
+        return named("epilogue_scratch", rows * (tile.n + pad) * bits // 8, "B", opaque=True)
     size = tile.m * tile.n * bits // 8
-    return named("epilogue_scratch", size // _rounds(compiler, tile, path, layouts, bits, hinted), "B")
+    return named("epilogue_scratch", size // _rounds(compiler, tile, path, layouts, bits, hinted), "B", opaque=True)
 
 
 def _layouts(compiler: Compiler, tile: TileShape, path: Path, bits: int, hinted: bool, rows_first: bool) -> _Layouts:

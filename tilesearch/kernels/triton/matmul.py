@@ -144,7 +144,7 @@ def _barriers(product: Product) -> Expr:
     if not product.kernel.tma:
         return select(path.tcgen05, select(stages > 1, 2 * size, size), 0)
     moved = sum(not _in_place(product, item) for item in product.operands)
-    on_wgmma = size * stages + moved * size * maximum(0, stages - 1)
+    on_wgmma = size * stages + (moved * size * maximum(0, stages - 1) if moved else 0)
     on_mma = size * maximum(1, stages - product.compiler.spare_buffers(product.operands[0].dtype.bits))
     return select(path.tcgen05, 2 * size * stages, select(path.wgmma, on_wgmma, on_mma))
 
