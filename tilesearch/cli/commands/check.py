@@ -10,7 +10,6 @@ import typer
 from tilesearch.cli.command import Reply, command
 from tilesearch.cli.commands.prune import pruned
 from tilesearch.cli.problem import ProblemOptions
-from tilesearch.errors import InputError, Issue
 
 _STATUS = {"fits": 0, "spills": 0, "infeasible": 1, "unknown": 3}
 
@@ -18,6 +17,7 @@ _STATUS = {"fits": 0, "spills": 0, "infeasible": 1, "unknown": 3}
 @command
 def check(
     given: ProblemOptions,
+    context: typer.Context,
     tile: Annotated[
         str | None,
         typer.Option("--tile", metavar="TILE", help="The tile: block_m=128,block_n=256,block_k=64,num_stages=4."),
@@ -33,7 +33,7 @@ def check(
     from tilesearch.report.words import subject
 
     if (tile is None) == (configs is None):
-        raise InputError(Issue("one of --tile and --configs is wanted", "--tile"))
+        raise typer.BadParameter("one of --tile and --configs is wanted", ctx=context, param_hint="--tile")
     if configs is not None:
         return pruned(given, configs)
     with given.opened() as problem:
