@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilesearch.api import check, explain, occupancy, roofline, solve
+    from tilesearch.api import check, explain, export, occupancy, port, prune, roofline, solve
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
     from tilesearch.specs.ops import (
@@ -29,7 +29,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "check": "tilesearch.api",
     "explain": "tilesearch.api",
+    "export": "tilesearch.api",
     "occupancy": "tilesearch.api",
+    "port": "tilesearch.api",
+    "prune": "tilesearch.api",
     "roofline": "tilesearch.api",
     "solve": "tilesearch.api",
     "InputError": "tilesearch.errors",
@@ -68,10 +71,13 @@ __all__ = [
     "UnknownLimitError",
     "check",
     "explain",
+    "export",
     "list_devices",
     "load_device",
     "load_problem",
     "occupancy",
+    "port",
+    "prune",
     "roofline",
     "solve",
 ]

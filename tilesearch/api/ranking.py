@@ -43,15 +43,26 @@ def rank_tiles(model: Model, tiles: Tiles, key: Expr, top: int, listed: bool) ->
     threshold = np.partition(keys, top - 1)[top - 1]
     near = tiles[keys <= threshold]
     near_keys = keys[keys <= threshold]
-    columns = [-near[:, c] for c in reversed(range(near.shape[1]))]
-    read = _read(model, near)
-    order = np.lexsort(
-        (*columns, -_smallest_slack(model, read, len(near)), -_tail_fill(model, read, len(near)), near_keys)
-    )[:top]
+    order = _order(model, near, near_keys)[:top]
     shown = near_keys[order]
     sizes = dict(zip(*np.unique(near_keys, return_counts=True), strict=True))
     tied: list[int | None] = [int(sizes[k]) for k in shown] if listed else [None] * len(order)
     return Ranked(near[order], tied)
+
+
+def rank_order(model: Model, tiles: Tiles, key: Expr) -> NDArray[np.int64]:
+    """Places of all `tiles`, which may repeat, in rank order."""
+    keys = _dense(read_rows(key, _columns(model, tiles), model.domains, len(tiles), model.ranges))
+    return _order(model, tiles, keys)
+
+
+def _order(model: Model, tiles: Tiles, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    columns = [-tiles[:, c] for c in reversed(range(tiles.shape[1]))]
+    read = _read(model, tiles)
+    order: NDArray[np.int64] = np.lexsort(
+        (*columns, -_smallest_slack(model, read, len(tiles)), -_tail_fill(model, read, len(tiles)), keys)
+    )
+    return order
 
 
 def _columns(model: Model, tiles: Tiles) -> dict[str, Column]:

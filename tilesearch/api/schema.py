@@ -18,6 +18,7 @@ from tilesearch.answers import (
     SolveAnswer,
     VerifyAnswer,
 )
+from tilesearch.answers.languages import ExportAnswer, PortAnswer, PruneAnswer
 from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.specs.devices import VENDORS
@@ -33,6 +34,9 @@ ANSWERS: dict[str, Any] = {
     "explain": ExplainAnswer,
     "occupancy": OccupancyAnswer,
     "roofline": RooflineAnswer,
+    "prune": PruneAnswer,
+    "port": PortAnswer,
+    "export": ExportAnswer,
     "verify": VerifyAnswer,
     "devices": list[DeviceRow],
     "devices-show": DeviceSheet,

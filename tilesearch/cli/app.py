@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from tilesearch.cli.command import group
-from tilesearch.cli.commands import check, devices, explain, roofline, schema, solve, verify
+from tilesearch.cli.commands import check, devices, explain, export, port, prune, roofline, schema, solve, verify
 
 app = typer.Typer(
     add_completion=False,
@@ -19,6 +19,9 @@ app.command("solve")(solve.solve)
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("roofline")(roofline.roofline)
+app.command("port")(port.port)
+app.command("export")(export.export)
+app.command("prune")(prune.prune)
 app.command("verify")(verify.verify)
 app.add_typer(devices.app, name="devices")
 app.command("schema")(schema.schema)

@@ -48,7 +48,15 @@ class Listing:
     numbered: bool = False
 
 
-Block = Table | Text | Listing
+@dataclass(frozen=True)
+class Code:
+    """Text that stands as it is, line by line: a program, a file."""
+
+    text: str
+    language: str = ""
+
+
+Block = Table | Text | Listing | Code
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilesearch.report.document import Block, Document, Listing, Table
+from tilesearch.report.document import Block, Code, Document, Listing, Table
 
 
 def markdown(document: Document, *, quiet: bool = False) -> str:
@@ -18,6 +18,8 @@ def _block(block: Block) -> str:
     if isinstance(block, Listing):
         marks = [f"{n}." if block.numbered else "-" for n in range(1, len(block.items) + 1)]
         return _titled(block.title, [f"{mark} {_line(item)}" for mark, item in zip(marks, block.items, strict=True)])
+    if isinstance(block, Code):
+        return f"```{block.language}\n{block.text.rstrip()}\n```"
     return f"**{_line(block.text)}**" if block.strong else _line(block.text)
 
 

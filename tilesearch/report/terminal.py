@@ -6,7 +6,7 @@ import io
 import textwrap
 from collections.abc import Sequence
 
-from tilesearch.report.document import Block, Column, Document, Listing, Table
+from tilesearch.report.document import Block, Code, Column, Document, Listing, Table
 
 MIN_WIDTH = 40
 _GAP = 2
@@ -25,6 +25,8 @@ def _block(block: Block, width: int, bold: bool) -> str:
     if isinstance(block, Listing):
         items = [_item(block, number, text, width) for number, text in enumerate(block.items, start=1)]
         return _titled(block.title, "\n".join(items), width, bold)
+    if isinstance(block, Code):
+        return block.text.rstrip("\n")
     return _strong(_wrap(block.text, width), bold and block.strong)
 
 
