@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilesearch.api import check, design, explain, fuse, occupancy, roofline, solve
+    from tilesearch.api import check, design, explain, export, fuse, occupancy, port, prune, roofline, solve
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
     from tilesearch.specs.ops import (
@@ -31,8 +31,11 @@ _HOMES = {
     "check": "tilesearch.api",
     "design": "tilesearch.api",
     "explain": "tilesearch.api",
+    "export": "tilesearch.api",
     "fuse": "tilesearch.api",
     "occupancy": "tilesearch.api",
+    "port": "tilesearch.api",
+    "prune": "tilesearch.api",
     "roofline": "tilesearch.api",
     "solve": "tilesearch.api",
     "InputError": "tilesearch.errors",
@@ -74,11 +77,14 @@ __all__ = [
     "check",
     "design",
     "explain",
+    "export",
     "fuse",
     "list_devices",
     "load_device",
     "load_problem",
     "occupancy",
+    "port",
+    "prune",
     "roofline",
     "solve",
 ]

@@ -8,7 +8,16 @@ from tilesearch.api import VERIFY_KINDS, verify
 from tilesearch.errors import InputError
 
 ROW = {"cc": "9.0", "regs_per_thread": 128, "threads_per_block": 256, "active_blocks_per_sm": 2}
-BAD_TEXT = ["", "{", "nonsense", '{"rows": 3}', "[NaN]", '{"rows": [], "rows": []}', "[" * 100_000, "9" * 10_000]
+BAD_TEXT = [
+    "",
+    "{",
+    "nonsense",
+    '{"rows": 3}',
+    "[NaN]",
+    '{"rows": [], "rows": []}',
+    "[" * 100_000,
+    "9" * 10_000,
+]
 BAD_ROWS = [
     3,
     {},
@@ -33,6 +42,13 @@ def write(folder, content, name="file.json"):
 @pytest.mark.parametrize("kind", VERIFY_KINDS)
 @pytest.mark.parametrize("text", BAD_TEXT)
 def test_bad_files_are_bad_input(tmp_path, kind, text):
+    with pytest.raises(InputError):
+        verify(kind, [write(tmp_path, text)])
+
+
+@pytest.mark.parametrize("kind", ["figures", "occupancy", "spaces"])
+@pytest.mark.parametrize("text", ["[]", "{}", '{"rows": []}'])
+def test_nothing_is_no_evidence(tmp_path, kind, text):
     with pytest.raises(InputError):
         verify(kind, [write(tmp_path, text)])
 

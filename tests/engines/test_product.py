@@ -1,5 +1,6 @@
 """Tiles as a product of tables: the same set by every way of joining, in any order of the rules."""
 
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from math import prod
 from unittest.mock import patch
@@ -9,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engines.test_vector import brute, make_model
-from tests.rules.strategies import conditions, domains
+from tests.rules.strategies import conditions, domains, integers
 from tilesearch.engines import product as product_module
 from tilesearch.engines import vector
 from tilesearch.engines.base import Deadline, Request, Status
 from tilesearch.engines.lowering import Limits, tabulate
 from tilesearch.engines.product import Product, StoppedError
 from tilesearch.engines.vector import VectorEngine
+from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import Var, any_of
 
 BOX = {"x": (1, 2, 3), "y": (1, 2, 3, 4), "z": (5, 6), "w": (0,)}
@@ -71,6 +73,22 @@ def test_untouched_variables_stay_apart():
     product.keep_tree(any_of(Var("y") > 1, Var("z").eq(5)))
     assert sorted(table.rows for table in product.tables) == [1, 17]
     assert product.size == len(product.tiles()) == prod(table.rows for table in product.tables)
+
+
+@pytest.mark.parametrize("grid", [0, 1 << 20])
+@settings(max_examples=60, deadline=None)
+@given(box=domains(), rules=st.lists(conditions(), max_size=3), key=integers(), count=st.integers(0, 9))
+def test_least_values_and_value_counts(grid, box, rules, key, count):
+    model = make_model(box, rules)
+    tiles = brute(model, model.rules)
+    with patch.object(product_module, "_GRID", grid):
+        product = VectorEngine().product(Request(model))
+        least = product.least(key, count)
+    assert least == sorted(evaluate(key, dict(zip(model.names, t, strict=True))) for t in tiles)[:count]
+    counts = product.value_counts()
+    for place, name in enumerate(model.names):
+        found = {value: n for value, n in zip(product.domains[name], counts[name], strict=True) if n}
+        assert found == Counter(t[place] for t in tiles)
 
 
 def test_a_fork_is_on_its_own():

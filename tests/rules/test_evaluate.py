@@ -1,6 +1,7 @@
 """The three plain readings of a tree agree with each other and with Python."""
 
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rules.strategies import VARIABLES, conditions, domains, integers
+from tilesearch.rules import columns as columns_module
 from tilesearch.rules import expr as e
-from tilesearch.rules.columns import ColumnEvaluator
+from tilesearch.rules.columns import ColumnEvaluator, read_rows
 from tilesearch.rules.evaluate import bounds, evaluate, undefined
 
 X, Y = e.Var("x"), e.Var("y")
@@ -31,6 +33,23 @@ def test_columns_and_bounds_agree_with_scalar_evaluation(tree, box):
     low, high = bounds(tree, box)
     assert low <= min(expected)
     assert max(expected) <= high
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.one_of(integers(), conditions()), min_size=2, max_size=5), domains(), st.integers(1, 50))
+def test_shared_bounds_and_pieces_change_nothing(trees, box, piece):
+    """Readers that share bounds, one of which reads several trees, and reading piece by piece."""
+    trees += [trees[0] if trees[0].is_bool else trees[0] + 1]
+    points = grid(box)
+    columns = {n: np.array([p[n] for p in points], dtype=np.int64) for n in VARIABLES}
+    ranges = {}
+    one = ColumnEvaluator(columns, box, ranges)
+    for tree in trees:
+        expected = [evaluate(tree, p) for p in points]
+        assert np.broadcast_to(one(tree), len(points)).tolist() == expected
+        with patch.object(columns_module, "PIECE", piece):
+            assert read_rows(tree, columns, box, len(points), ranges).tolist() == expected
+        assert bounds(tree, box, ranges) == bounds(tree, box)
 
 
 @given(st.integers(-50, 50), st.integers(-7, 7).filter(bool))

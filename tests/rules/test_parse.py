@@ -1,5 +1,7 @@
 """Users' rules: what is read, what is refused, and how the refusal reads."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from tilesearch.errors import InputError
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import Var, const
-from tilesearch.rules.parse import Ratio, parse_integer, parse_rule
+from tilesearch.rules.parse import Ratio, parse_integer, parse_rule, parse_rules
 
 BOX = {"block_m": (16, 64, 128), "block_n": (16, 256), "split_k": (0, 1, 2)}
 NAMES = {n: Var(n) for n in BOX} | {"m": const(4096, "m"), "tail_fill": Ratio(Var("block_m"), const(128))}
@@ -76,6 +78,28 @@ def test_an_objective_is_an_integer():
     assert evaluate(parse_integer("block_m * 2 + 1", NAMES, BOX), TILE) == 129
     with pytest.raises(InputError, match="fraction"):
         parse_integer("block_m / 2", NAMES, BOX)
+
+
+def test_rules_together_excuse_a_division_by_zero():
+    box = {"w": (1, 2, 4), "m": (1, 2, 4)}
+    names = {name: Var(name) for name in box}
+    texts = ["8 % (w // m) == 0", "w % m == 0"]
+    trees = parse_rules(texts, names, box)
+    for w, m in product(box["w"], box["m"]):
+        expected = w % m == 0 and 8 % (w // m) == 0
+        assert all(evaluate(tree, {"w": w, "m": m}) for tree in trees) is expected
+    assert evaluate(parse_integer("8 // (w // m)", names, box, given=trees), {"w": 4, "m": 2}) == 4
+    for without in (["8 % (w // m) == 0"], ["8 % (w // m) == 0", "w >= 1"]):
+        with pytest.raises(InputError, match=r"rules\[0\]: .*divides by zero at m = 2, w = 1"):
+            parse_rules(without, names, box, "rules")
+    with pytest.raises(InputError, match="divides by zero"):
+        parse_integer("8 // (w // m)", names, box)
+
+
+def test_rules_together_report_every_fault():
+    with pytest.raises(InputError) as caught:
+        parse_rules(["block_m >", "block_m > 1", "blockm > 1"], NAMES, BOX, "rules")
+    assert [issue.where for issue in caught.value.issues] == ["rules[0]", "rules[2]"]
 
 
 @settings(max_examples=300, deadline=None)

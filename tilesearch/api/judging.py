@@ -63,6 +63,11 @@ class JudgedTiles:
         """The rules that one tile breaks, in rule order."""
         return [name for name, mask in self.broken.items() if mask[place]]
 
+    def undecided(self, place: int) -> list[str]:
+        """The hard rules that cannot be judged for one tile: a limit is not known."""
+        rules = self.model.undecided
+        return [rule.id for rule in rules if rule.when is None or self.column(rule.when)[place]]
+
     @cached_property
     def _metrics(self) -> dict[str, list[int]]:
         wanted = {

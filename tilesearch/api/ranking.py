@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tilesearch.answers import Candidate, Metrics, Tile
 from tilesearch.engines.base import Tiles
 from tilesearch.explanation.judge import binding_of, verdict_of
-from tilesearch.rules.columns import Column, ColumnEvaluator
+from tilesearch.rules.columns import Column, ColumnEvaluator, read_rows
 from tilesearch.rules.evaluate import Memo, evaluate
 from tilesearch.rules.expr import Expr
 from tilesearch.rules.model import Model
@@ -38,33 +38,46 @@ def rank_tiles(model: Model, tiles: Tiles, key: Expr, top: int, listed: bool) ->
     """
     if not len(tiles):
         return Ranked(tiles, [])
-    keys = _dense(_read(model, tiles)(key), len(tiles))
+    keys = _dense(read_rows(key, _columns(model, tiles), model.domains, len(tiles), model.ranges))
     top = min(top, len(tiles))
     threshold = np.partition(keys, top - 1)[top - 1]
     near = tiles[keys <= threshold]
     near_keys = keys[keys <= threshold]
-    columns = [-near[:, c] for c in reversed(range(near.shape[1]))]
-    read = _read(model, near)
-    order = np.lexsort(
-        (*columns, -_smallest_slack(model, read, len(near)), -_tail_fill(model, read, len(near)), near_keys)
-    )[:top]
+    order = _order(model, near, near_keys)[:top]
     shown = near_keys[order]
     sizes = dict(zip(*np.unique(near_keys, return_counts=True), strict=True))
     tied: list[int | None] = [int(sizes[k]) for k in shown] if listed else [None] * len(order)
     return Ranked(near[order], tied)
 
 
+def rank_order(model: Model, tiles: Tiles, key: Expr) -> NDArray[np.int64]:
+    """Places of all `tiles`, which may repeat, in rank order."""
+    keys = _dense(read_rows(key, _columns(model, tiles), model.domains, len(tiles), model.ranges))
+    return _order(model, tiles, keys)
+
+
+def _order(model: Model, tiles: Tiles, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    columns = [-tiles[:, c] for c in reversed(range(tiles.shape[1]))]
+    read = _read(model, tiles)
+    order: NDArray[np.int64] = np.lexsort(
+        (*columns, -_smallest_slack(model, read, len(tiles)), -_tail_fill(model, read, len(tiles)), keys)
+    )
+    return order
+
+
+def _columns(model: Model, tiles: Tiles) -> dict[str, Column]:
+    return {name: tiles[:, i] for i, name in enumerate(model.names)}
+
+
 def _read(model: Model, tiles: Tiles) -> ColumnEvaluator:
-    columns = {name: tiles[:, i] for i, name in enumerate(model.names)}
-    return ColumnEvaluator(columns, model.domains, model.ranges)
+    return ColumnEvaluator(_columns(model, tiles), model.domains, model.ranges)
 
 
-def _dense(values: Column, rows: int) -> NDArray[np.int64]:
+def _dense(values: Column) -> NDArray[np.int64]:
     """Values as int64; wider integers as their dense rank, which orders and ties the same."""
-    full = np.broadcast_to(values, (rows,))
-    if full.dtype != object:
-        return full.astype(np.int64)
-    return np.unique(full, return_inverse=True)[1].astype(np.int64).reshape(rows)
+    if values.dtype != object:
+        return values.astype(np.int64)
+    return np.unique(values, return_inverse=True)[1].astype(np.int64).reshape(len(values))
 
 
 def _tail_fill(model: Model, read: ColumnEvaluator, rows: int) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from tilesearch.answers import (
 )
 from tilesearch.answers.design import DesignAnswer
 from tilesearch.answers.fuse import FuseAnswer
+from tilesearch.answers.languages import ExportAnswer, PortAnswer, PruneAnswer
 from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.specs.devices import VENDORS
@@ -37,6 +38,9 @@ ANSWERS: dict[str, Any] = {
     "roofline": RooflineAnswer,
     "fuse": FuseAnswer,
     "design": DesignAnswer,
+    "prune": PruneAnswer,
+    "port": PortAnswer,
+    "export": ExportAnswer,
     "verify": VerifyAnswer,
     "devices": list[DeviceRow],
     "devices-show": DeviceSheet,

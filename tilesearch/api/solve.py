@@ -55,7 +55,7 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
     """`solve` for a problem that is ready. A `deadline` of the caller's may be interrupted while it runs."""
     deadline = deadline or Deadline(problem.search.time_limit_s)
     built = model_of(problem)
-    key = _key(built, problem)
+    key = rank_key(built, problem)
     request = Request(built, problem.search.allow_soft, deadline, progress)
     name, outcome = _run(problem, request, key)
     ranked = rank_tiles(built, outcome.tiles, key, problem.search.top, outcome.listed)
@@ -81,7 +81,8 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
     )
 
 
-def _key(model: Model, problem: Problem) -> Expr:
+def rank_key(model: Model, problem: Problem) -> Expr:
+    """The tree that the problem ranks by. Raises `InputError` where this problem has none."""
     rank = problem.search.rank
     if rank in model.keys:
         return model.keys[rank]

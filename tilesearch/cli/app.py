@@ -5,7 +5,20 @@ from __future__ import annotations
 import typer
 
 from tilesearch.cli.command import group
-from tilesearch.cli.commands import check, design, devices, explain, fuse, roofline, schema, solve, verify
+from tilesearch.cli.commands import (
+    check,
+    design,
+    devices,
+    explain,
+    export,
+    fuse,
+    port,
+    prune,
+    roofline,
+    schema,
+    solve,
+    verify,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -21,6 +34,9 @@ app.command("explain")(explain.explain)
 app.command("design")(design.design)
 app.command("fuse")(fuse.fuse)
 app.command("roofline")(roofline.roofline)
+app.command("port")(port.port)
+app.command("export")(export.export)
+app.command("prune")(prune.prune)
 app.command("verify")(verify.verify)
 app.add_typer(devices.app, name="devices")
 app.command("schema")(schema.schema)

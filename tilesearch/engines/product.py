@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from tilesearch.engines.base import Deadline, Tiles
 from tilesearch.engines.lowering import Domains, Grid, points, tabulate
 from tilesearch.errors import UnsupportedError
-from tilesearch.rules.columns import ColumnEvaluator
+from tilesearch.rules.columns import PIECE, ColumnEvaluator, read_rows
 from tilesearch.rules.evaluate import Ranges, evaluate
 from tilesearch.rules.expr import Expr
 
 MAX_ROWS = 50_000_000
 """Most rows that one table or one list of tiles may have; a larger set is left to the solver engines."""
 
-_CELLS = 1 << 22  # of a truth table that is written out at once
+_CELLS = 1 << 22  # of a truth table that is looked up at once
+_GRID = 1 << 20  # points at which a ranking is written out
 
 Positions = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -97,6 +98,10 @@ class Product:
 
     def keep_tree(self, test: Expr) -> None:
         """As `keep_grid` for a test whose grid is too large: it is evaluated on the rows themselves."""
+        if not test.variables:
+            if not evaluate(test, {}):
+                self.clear()
+            return
         base, *others = self.touched(test.variables)
         rest = _cross(others)
         names = [name for name in self.domains if name in test.variables]
@@ -109,7 +114,7 @@ class Product:
             mask: Mask = ColumnEvaluator(columns, self.domains, self.ranges)(test)
             return np.broadcast_to(mask, (stop - start, width))
 
-        self._replace([base, *others], _join(self, base, rest, truth))
+        self._replace([base, *others], _join(self, base, rest, truth, min(_CELLS, PIECE)))
 
     def joined(self, names: Iterable[str]) -> Table:
         """All combinations of the tables that hold `names`, as one table."""
@@ -128,7 +133,9 @@ class Product:
     def least(self, key: Expr, count: int) -> list[int]:
         """The `count` smallest values of `key` over all tiles, ascending, one for each tile that has it."""
         size = self.size
-        if size == 0 or not key.variables:
+        if size == 0:
+            return []
+        if not key.variables:
             return [int(evaluate(key, {}))] * min(size, count)
         table = self.joined(key.variables)
         times = size // table.rows
@@ -142,7 +149,7 @@ class Product:
 
     def _key_values(self, key: Expr, table: Table) -> tuple[Positions, Positions]:
         """Values of `key` on the rows of a table, and how often each comes."""
-        if points(key, self.domains) <= _CELLS:
+        if points(key, self.domains) <= _GRID:
             grid = tabulate(key, self.domains, self.ranges)
             if not grid.names:
                 return grid.values.reshape(1), np.array([table.rows])
@@ -150,8 +157,7 @@ class Product:
             there = np.flatnonzero(repeats)
             return grid.values.ravel()[there], repeats[there]
         columns = {name: self.values[name][table.columns[name]] for name in key.variables}
-        values = np.broadcast_to(ColumnEvaluator(columns, self.domains, self.ranges)(key), (table.rows,))
-        return np.unique(values, return_counts=True)
+        return np.unique(read_rows(key, columns, self.domains, table.rows, self.ranges), return_counts=True)
 
     def _replace(self, old: Sequence[Table], new: Table) -> None:
         self.tables = [table for table in self.tables if not any(table is gone for gone in old)]
@@ -226,12 +232,12 @@ def _join_by_grid(product: Product, grid: Grid, base: Table, others: Sequence[Ta
     keys = _flat_of([base.columns[name] for name in mine], [sizes[name] for name in mine])
     if len(allowed) <= base.rows and len(allowed) * rest.rows <= _CELLS:
         return _join_by_key(product, base, rest, keys, allowed[:, codes])
-    return _join(product, base, rest, lambda start, stop: allowed[keys[start:stop, None], codes])
+    return _join(product, base, rest, lambda start, stop: allowed[keys[start:stop, None], codes], _CELLS)
 
 
-def _join(product: Product, base: Table, rest: Table, truth: Callable[[int, int], Mask]) -> Table:
+def _join(product: Product, base: Table, rest: Table, truth: Callable[[int, int], Mask], cells: int) -> Table:
     """Rows of `base` and `rest` together, where the truth over (some rows of base) x rest says so."""
-    step = max(1, _CELLS // max(1, rest.rows))
+    step = max(1, cells // max(1, rest.rows))
     counts, codes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
     total = 0
     for start in range(0, base.rows, step):

@@ -19,14 +19,14 @@ from tilesearch.engines.base import Outcome, Request, Status, Tiles, empty_tiles
 from tilesearch.engines.lowering import Grid, Limits, points, tabulate
 from tilesearch.engines.narrowing import conjuncts, narrow, pose
 from tilesearch.engines.product import MAX_ROWS, Product, StoppedError
-from tilesearch.rules.columns import ColumnEvaluator
+from tilesearch.rules.columns import ColumnEvaluator, read_rows
 from tilesearch.rules.evaluate import bounds
 from tilesearch.rules.expr import FALSE, Expr, negate
 from tilesearch.rules.model import Model, Rule
 
 __all__ = ["MAX_ROWS", "VectorEngine"]
 
-_GRID = 1 << 22  # points of the largest truth table
+_GRID = 1 << 20  # points of the largest truth table
 _SMALL_GRID = 1 << 14  # a truth table of so many points costs less than thinking about it
 _SHARED_GRID = 1 << 16  # points up to which the parts of rules are kept for the rules after them
 _SHARED_AXES = 24  # numpy allows only some dozens
@@ -55,8 +55,7 @@ class VectorEngine:
         if outcome.status is Status.COMPLETE and len(outcome.tiles) > k:
             names = request.model.names
             columns = {name: outcome.tiles[:, i] for i, name in enumerate(names)}
-            read = ColumnEvaluator(columns, request.model.domains, request.model.ranges)
-            values = np.broadcast_to(read(key), (len(outcome.tiles),))
+            values = read_rows(key, columns, request.model.domains, len(outcome.tiles), request.model.ranges)
             threshold = np.partition(values, k - 1)[k - 1] if values.dtype != object else sorted(values)[k - 1]
             outcome.tiles = outcome.tiles[values <= threshold]
             outcome.listed, outcome.status = False, Status.OPTIMAL

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from tilesearch.answers import RuleReport, Verdict
 from tilesearch.rules.evaluate import Memo, evaluate
+from tilesearch.rules.expr import Named
 from tilesearch.rules.model import Model, Rule
 from tilesearch.rules.printing import numeric, symbolic
 
@@ -100,6 +101,9 @@ def _formula(rule: Rule) -> str:
 def _detail(rule: Rule, tile: Mapping[str, int], value: int, limit: int, holds: bool) -> str:
     unit = f" {rule.unit}" if rule.unit else ""
     numbers = numeric(rule.value, tile)
+    if len(numbers) > _LONG:  # then by the values of its named parts
+        body = rule.value.args[0] if isinstance(rule.value, Named) else rule.value
+        numbers = numeric(body, tile, expand=False)
     work = f"{numbers} = " if numbers != str(value) and len(numbers) <= _LONG else ""
     sign = (_RELATION_SIGN if holds else _BROKEN_SIGN)[rule.relation]
     return f"{work}{value}{unit} {sign} {limit}{unit}"

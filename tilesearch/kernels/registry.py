@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tilesearch.errors import InputError, Issue, suggest
-from tilesearch.kernels import generic, tilelang, triton
+from tilesearch.kernels import cutlass, generic, tilelang, triton
 from tilesearch.kernels.base import Context
 from tilesearch.rules.expr import TRUE, Const
 from tilesearch.rules.model import Model, Rule
@@ -16,6 +16,7 @@ LANGUAGES: dict[str, Callable[[Context], Model]] = {
     "generic": generic.build,
     "triton": triton.build,
     "tilelang": tilelang.build,
+    "cutlass": cutlass.build,
 }
 """Language to builder: the one place where a new language is registered."""
 

@@ -152,8 +152,10 @@ def _review(answer: DesignAnswer) -> list[Block]:
 def _skeletons(answer: DesignAnswer) -> list[Block]:
     return [
         Text("Step 5: the code", strong=True),
-        Code("Triton", answer.skeleton.triton),
-        Code("TileLang", answer.skeleton.tilelang),
+        Text("Triton"),
+        Code(answer.skeleton.triton, "python"),
+        Text("TileLang"),
+        Code(answer.skeleton.tilelang, "python"),
     ]
 
 

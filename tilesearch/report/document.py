@@ -50,10 +50,10 @@ class Listing:
 
 @dataclass(frozen=True)
 class Code:
-    """Source text under a title, printed as it stands."""
+    """Text that stands as it is, line by line: a program, a file."""
 
-    title: str
     text: str
+    language: str = ""
 
 
 Block = Table | Text | Listing | Code

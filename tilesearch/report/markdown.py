@@ -15,11 +15,11 @@ def markdown(document: Document, *, quiet: bool = False) -> str:
 def _block(block: Block) -> str:
     if isinstance(block, Table):
         return _titled(block.title, _table(block))
-    if isinstance(block, Code):
-        return _titled(block.title, ["```python", block.text.rstrip("\n"), "```"])
     if isinstance(block, Listing):
         marks = [f"{n}." if block.numbered else "-" for n in range(1, len(block.items) + 1)]
         return _titled(block.title, [f"{mark} {_line(item)}" for mark, item in zip(marks, block.items, strict=True)])
+    if isinstance(block, Code):
+        return f"```{block.language}\n{block.text.rstrip()}\n```"
     return f"**{_line(block.text)}**" if block.strong else _line(block.text)
 
 

@@ -22,11 +22,11 @@ def terminal(document: Document, *, width: int = 100, bold: bool = False, quiet:
 def _block(block: Block, width: int, bold: bool) -> str:
     if isinstance(block, Table):
         return _titled(block.title, _table(block, width, bold), width, bold)
-    if isinstance(block, Code):
-        return _titled(block.title, textwrap.indent(block.text.rstrip("\n"), "    "), width, bold)
     if isinstance(block, Listing):
         items = [_item(block, number, text, width) for number, text in enumerate(block.items, start=1)]
         return _titled(block.title, "\n".join(items), width, bold)
+    if isinstance(block, Code):
+        return block.text.rstrip("\n")
     return _strong(_wrap(block.text, width), bold and block.strong)
 
 

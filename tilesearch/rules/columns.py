@@ -18,6 +18,9 @@ Column = NDArray[Any]
 
 _INT64_SAFE = 2**62
 
+PIECE = 1 << 18
+"""Rows, or points, at which a tree is evaluated at once where there are very many."""
+
 
 class ColumnEvaluator:
     """Evaluates trees over columns of decision variables.
@@ -129,6 +132,19 @@ def _mapped(node: Table, column: Column) -> Column:
     wide = any(abs(v) >= _INT64_SAFE for v in images)
     values: Column = np.array(images, dtype=object if wide else np.int64)
     return values[places].reshape(column.shape)
+
+
+def read_rows(
+    expr: Expr, columns: Mapping[str, Column], domains: Domains, rows: int, ranges: Ranges | None = None
+) -> Column:
+    """`expr` on each of `rows` rows, piece by piece: what lies between is never in memory for all rows at once."""
+    ranges = {} if ranges is None else ranges
+    pieces = []
+    for start in range(0, max(rows, 1), PIECE):
+        stop = min(start + PIECE, rows)
+        read = ColumnEvaluator({name: column[start:stop] for name, column in columns.items()}, domains, ranges)
+        pieces.append(np.broadcast_to(read(expr), (stop - start,)))
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def value_columns(variables: Sequence[str], tiles: Sequence[Mapping[str, int]]) -> dict[str, Column]:

@@ -116,14 +116,18 @@ class Var(Expr):
 
 
 class Named(Expr):
-    """A sub-expression with a name: a metric. Every reader looks through it, printers may stop at it."""
+    """A sub-expression with a name: a metric. Every reader looks through it, printers may stop at it.
 
-    __slots__ = ("name", "unit")
+    Printers always stop at an `opaque` one: its formula explains nothing to a person.
+    """
 
-    def __init__(self, name: str, body: Expr, unit: str = "") -> None:
+    __slots__ = ("name", "opaque", "unit")
+
+    def __init__(self, name: str, body: Expr, unit: str = "", opaque: bool = False) -> None:
         super().__init__("named", (body,))
         self.name = name
         self.unit = unit
+        self.opaque = opaque
 
     @property
     def is_bool(self) -> bool:

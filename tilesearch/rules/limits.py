@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tilesearch.errors import UnknownLimitError
 from tilesearch.rules.expr import Const
-from tilesearch.specs.devices import NvidiaDevice
+from tilesearch.specs.devices import Device
 
 
-def known(device: NvidiaDevice, name: str) -> bool:
+def known(device: Device, name: str) -> bool:
     """Whether the device file gives a number for `name`."""
     return getattr(device, name).value is not None
 
 
-def number(device: NvidiaDevice, name: str) -> int:
+def number(device: Device, name: str) -> int:
     """The integer `name` of the device. Raises `UnknownLimitError` where the file says unknown."""
     value = getattr(device, name).value
     if value is None:
@@ -20,7 +20,7 @@ def number(device: NvidiaDevice, name: str) -> int:
     return int(value)
 
 
-def numbers(device: NvidiaDevice, name: str) -> tuple[int, ...]:
+def numbers(device: Device, name: str) -> tuple[int, ...]:
     """A list of integers of the device. Raises `UnknownLimitError` where the file says unknown."""
     values = getattr(device, name).value
     if values is None:
@@ -28,16 +28,16 @@ def numbers(device: NvidiaDevice, name: str) -> tuple[int, ...]:
     return tuple(int(v) for v in values)
 
 
-def constant_of(device: NvidiaDevice, name: str) -> Const:
+def constant_of(device: Device, name: str) -> Const:
     """The device's number as a named constant."""
     return Const(number(device, name), name)
 
 
-def limit(device: NvidiaDevice, name: str) -> Const | None:
+def limit(device: Device, name: str) -> Const | None:
     """As `constant_of`, None where it is not known: for a rule's limit."""
     return constant_of(device, name) if known(device, name) else None
 
 
-def source(device: NvidiaDevice, name: str) -> str:
+def source(device: Device, name: str) -> str:
     """Where the device's number was read."""
     return str(getattr(device, name).source or "")

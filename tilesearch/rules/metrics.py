@@ -8,7 +8,7 @@ from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of, known
 from tilesearch.rules.model import Metric, Model, Rule, Variable, named
 from tilesearch.rules.occupancy import Load, Residency, exact, seed
-from tilesearch.specs.devices import NvidiaDevice
+from tilesearch.specs.devices import Device, NvidiaDevice
 
 
 def residency_of(device: NvidiaDevice, load: Load, arithmetic: str) -> Residency:
@@ -17,11 +17,11 @@ def residency_of(device: NvidiaDevice, load: Load, arithmetic: str) -> Residency
 
 
 def launch_metrics(
-    device: NvidiaDevice,
+    device: Device,
     program: Program,
     geometry: Geometry,
     load: Load,
-    residency: Residency,
+    residency: Residency | None,
     variables: tuple[Variable, ...],
     rules: tuple[Rule, ...],
     assumed_blocks: int | None = None,
@@ -37,21 +37,22 @@ def launch_metrics(
     """
     grid = named("grid" if launched is None else "tiles", geometry.grid(), "blocks")
     traffic = named("traffic_bytes", geometry.traffic(), "B")
-    blocks = named("blocks_per_sm", residency.blocks, "blocks")
-    resident: Expr = blocks if assumed_blocks is None else const(assumed_blocks, "assumed_blocks_per_sm")
     metrics = [
         Metric("traffic_bytes", traffic, "B", "bytes moved between the blocks and memory, L2 re-reads included"),
         Metric("shared_bytes", load.shared, "B", "shared memory of a block"),
         Metric("accumulators_per_thread", load.held, "registers", "accumulator registers of a thread"),
-        Metric("registers_per_thread", load.registers, "registers", "registers of a thread"),
-        Metric("registers_per_block", named("registers_per_block", residency.allocated_registers), "registers"),
         Metric("threads_per_block", load.threads, "threads"),
-        Metric("blocks_per_sm", blocks, "blocks", "resident blocks on one SM"),
         Metric("grid", grid if launched is None else named("grid", launched), "blocks", "blocks of the launch"),
+        *_residency_metrics(device, load, residency),
     ]
     keys: dict[str, Expr] = {"traffic": traffic}
     fractions: dict[str, tuple[Expr, Expr]] = {}
-    if known(device, "sm_count"):
+    resident = _resident(metrics, assumed_blocks, launched is not None)
+    if resident is None or not known(device, "sm_count"):
+        unknown = "sm_count" if resident is not None else "how many blocks an SM holds"
+        reason = f"{device.name}: {unknown} is not known"
+        metrics += [Metric(name, None, reason=reason) for name in ("waves", "priority", "tail_fill")]
+    else:
         slots = maximum(resident, 1) * constant_of(device, "sm_count")
         waves = named("waves", ceildiv(grid, slots), "waves")
         priority = named("priority", (traffic + 1) * waves)
@@ -61,14 +62,35 @@ def launch_metrics(
         ]
         keys["carver"] = priority
         fractions["tail_fill"] = (grid - (waves - 1) * slots, slots)
-    else:
-        reason = f"{device.name}: sm_count is not known"
-        metrics += [Metric(name, None, reason=reason) for name in ("waves", "priority", "tail_fill")]
-    metrics += [Metric(f"blocks_by_{name}", tree, "blocks") for name, tree in residency.by.items()]
     constants = {**program.constants, **_device_constants(device)}
     return Model(variables, {m.name: m for m in metrics}, rules, keys, constants, fractions, notes)
 
 
-def _device_constants(device: NvidiaDevice) -> dict[str, int]:
+def _residency_metrics(device: Device, load: Load, residency: Residency | None) -> list[Metric]:
+    if residency is None:
+        reason = f"{device.name}: how registers are allocated is not known"
+        return [
+            Metric(n, None, reason=reason) for n in ("registers_per_thread", "registers_per_block", "blocks_per_sm")
+        ]
+    blocks = named("blocks_per_sm", residency.blocks, "blocks")
+    return [
+        Metric("registers_per_thread", load.registers, "registers", "registers of a thread"),
+        Metric("registers_per_block", named("registers_per_block", residency.allocated_registers), "registers"),
+        Metric("blocks_per_sm", blocks, "blocks", "resident blocks on one SM"),
+        *(Metric(f"blocks_by_{name}", tree, "blocks") for name, tree in residency.by.items()),
+    ]
+
+
+def _resident(metrics: list[Metric], assumed_blocks: int | None, persistent: bool) -> Expr | None:
+    """Blocks that an SM runs at once, for counting waves: a persistent kernel has one for each SM."""
+    if assumed_blocks is not None:
+        return const(assumed_blocks, "assumed_blocks_per_sm")
+    if persistent:
+        return const(1)
+    return next(m.expr for m in metrics if m.name == "blocks_per_sm")
+
+
+def _device_constants(device: Device) -> dict[str, int]:
     names = ("sm_count", "shared_per_block_optin", "shared_per_sm", "registers_per_sm", "l2_bytes", "warp_size")
-    return {name: int(getattr(device, name).value) for name in names if getattr(device, name).value is not None}
+    known_names = [name for name in names if hasattr(device, name) and known(device, name)]
+    return {name: int(getattr(device, name).value) for name in known_names}

@@ -154,9 +154,9 @@ class Model:
         return replace(self, rules=rules)
 
 
-def named(name: str, body: Expr, unit: str = "") -> Named:
-    """A metric's tree: a named node that formulas print by name."""
-    return Named(name, body, unit)
+def named(name: str, body: Expr, unit: str = "", opaque: bool = False) -> Named:
+    """A metric's tree: a named node that formulas print by name, always so where it is `opaque`."""
+    return Named(name, body, unit, opaque)
 
 
 def constant(name: str, value: int) -> Const:

@@ -8,7 +8,7 @@ from tilesearch.rules.expr import FALSE, TRUE, Expr, all_of, any_of, ceildiv, co
 from tilesearch.rules.limits import constant_of, known, limit, number, numbers, source
 from tilesearch.rules.model import Remark, Rule, constant, named
 from tilesearch.rules.occupancy import Load, Residency, launch_registers, shared_allocation
-from tilesearch.specs.devices import NvidiaDevice
+from tilesearch.specs.devices import NvidiaDevice, TensorMemory
 from tilesearch.specs.instructions import Instruction
 
 _ISA = "PTX ISA, matrix instruction shapes (hardware/instructions.toml)"
@@ -46,6 +46,36 @@ def shared_memory_per_sm(device: NvidiaDevice, shared: Expr, per_block: Rule) ->
         source=source(device, "shared_per_sm"),
         unknown=f"{device.name}: shared_per_sm is not known",
         when=per_block.holds if per_block.limit is not None else None,
+        has_slack=True,
+    )
+
+
+def tensor_memory_columns(memory: TensorMemory, m: Expr, n: Expr) -> Expr:
+    """Columns of tensor memory that an m x n accumulator of 32-bit cells takes: allocated in powers of two.
+
+    A column has a cell in each lane; rows beyond the lanes take further columns.
+    """
+    lanes, legal = int(memory.lanes.value or 1), sorted(int(c) for c in memory.allocation_columns.value or ())
+    needed = n * ceildiv(m, lanes)
+    columns: Expr = needed
+    for size in reversed(legal):
+        columns = select(needed <= size, size, columns)
+    return named("tensor_memory_columns", columns, "columns")
+
+
+def tensor_memory(device: NvidiaDevice, columns: Expr, when: Expr) -> Rule:
+    """C1.tensor_memory: the accumulator's columns, where the tile runs on an instruction that keeps it there."""
+    memory = device.tensor_memory
+    assert memory is not None
+    return Rule(
+        id="C1.tensor_memory",
+        sentence="the accumulator fits in the columns of tensor memory",
+        value=columns,
+        limit=constant("columns", int(memory.columns.value or 0)) if memory.columns.known else None,
+        unit="columns",
+        source=str(memory.columns.source or ""),
+        unknown=f"{device.name}: tensor_memory.columns is not known",
+        when=when,
         has_slack=True,
     )
 
@@ -119,6 +149,33 @@ def grid(device: NvidiaDevice, blocks: Expr) -> Rule:
         unit="blocks",
         source=source(device, "max_grid"),
         unknown=f"{device.name}: max_grid is not known",
+    )
+
+
+def split_parts(parts: Expr, steps: Expr) -> Rule:
+    """C4.split_k: each part of a split reduction has at least one step to do."""
+    return Rule(
+        id="C4.split_k",
+        sentence="no part of a split reduction is empty",
+        value=parts,
+        limit=steps,
+        unit="parts",
+        source="the reduction's extent in steps",
+    )
+
+
+def cluster(device: NvidiaDevice, blocks: Expr) -> Rule:
+    """C4.cluster: blocks of a thread-block cluster, against the portable size; 1 where there are no clusters."""
+    quantity = device.cluster_max_size
+    bound = limit(device, "cluster_max_size") if quantity.applies else const(1)
+    return Rule(
+        id="C4.cluster",
+        sentence="a cluster has no more blocks than the device's portable cluster size",
+        value=blocks,
+        limit=bound,
+        unit="blocks",
+        source=source(device, "cluster_max_size"),
+        unknown=f"{device.name}: cluster_max_size is not known",
     )
 
 

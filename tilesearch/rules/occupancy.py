@@ -9,7 +9,7 @@ largest unless a hint is given.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilesearch.rules.expr import Expr, all_of, as_expr, ceildiv, maximum, minimum, round_up, select
 from tilesearch.rules.limits import constant_of, number, numbers
@@ -57,6 +57,12 @@ class Residency:
     blocks: Expr
     allocated_registers: Expr
     allocated_shared: Expr
+
+
+def limited(residency: Residency, resource: str, blocks: Expr) -> Residency:
+    """`residency` with one more resource that admits `blocks`."""
+    by = {**residency.by, resource: named(f"blocks_by_{resource}", blocks)}
+    return replace(residency, by=by, blocks=minimum(residency.blocks, blocks))
 
 
 def warp_registers(device: NvidiaDevice, registers: Expr) -> Expr:

@@ -8,6 +8,7 @@ ever executed. Decimals and ``/`` are exact fractions; they may be added, multip
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -137,7 +138,9 @@ def _parse(text: str, names: Names, domains: Domains) -> Value:
     if len(text) > MAX_LENGTH:
         raise _RefusedError(f"is {len(text)} characters long, at most {MAX_LENGTH} are read")
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        with warnings.catch_warnings():  # of Python's parser, about Python; the user wrote a rule
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.strip(), mode="eval")
         return _Reader(names, domains).read(tree.body)
     except SyntaxError as error:
         raise _RefusedError(f"cannot be read: {error.msg}", "see docs/rules.md for the language") from None

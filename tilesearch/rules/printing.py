@@ -34,7 +34,7 @@ def _render(expr: Expr, tile: Mapping[str, int] | None, expand: bool, open_names
     if isinstance(expr, Var):
         return (expr.name if tile is None else str(tile[expr.name])), _ATOM
     if isinstance(expr, Named):
-        if expand:
+        if expand and not expr.opaque:
             return _render(expr.args[0], tile, expand, open_names)
         return (expr.name if tile is None else str(evaluate(expr, tile))), _ATOM
     if expr.op == "select" and tile is not None:  # with numbers, what is not taken only distracts

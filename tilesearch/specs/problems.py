@@ -265,6 +265,8 @@ def parse_tile(text: str | Mapping[str, Any]) -> dict[str, int]:
 
     Raises `InputError` for a malformed item, an unknown variable, or a value that is no positive integer.
     """
+    if not isinstance(text, str | Mapping):
+        raise InputError(Issue(f"text or a mapping is wanted, got {type(text).__name__}", "tile"))
     issues: list[Issue] = []
     pairs = list(text.items()) if isinstance(text, Mapping) else _split_tile(text, issues)
     tile: dict[str, int] = {}

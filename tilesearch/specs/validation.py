@@ -25,7 +25,7 @@ M = TypeVar("M", bound=BaseModel)
 def load_toml(path: str | Path) -> dict[str, Any]:
     """Read a TOML file. Raises `InputError` for a file that is missing, unreadable, not text or not TOML."""
     source = str(path)
-    text = _read_text(path, "TOML")
+    text = load_text(path, "TOML")
     try:
         return tomllib.loads(text)
     except ValueError as error:  # also what int() says of a number with thousands of digits
@@ -40,7 +40,7 @@ def load_json(path: str | Path) -> Any:
     What JSON itself does not have is refused: NaN, infinities and a key that stands twice in one object.
     """
     source = str(path)
-    text = _read_text(path, "JSON")
+    text = load_text(path, "JSON")
     try:
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_without_repeats)
     except ValueError as error:  # also what int() says of a number with thousands of digits
@@ -62,7 +62,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _read_text(path: str | Path, language: str) -> str:
+def load_text(path: str | Path, language: str) -> str:
+    """The text of a file that holds `language`. Raises `InputError` for one that is absent or no text."""
     source = str(path)
     try:
         text = Path(path).read_bytes().decode("utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tilesearch.answers import Candidate, SolveAnswer
 from tilesearch.answers.design import (
     DesignAnswer,
@@ -21,6 +23,7 @@ from tilesearch.api.roofline import bound_for, roofline_problem
 from tilesearch.api.solve import solve_problem
 from tilesearch.api.tilesets import TileSet
 from tilesearch.errors import InfeasibleError, InputError, Issue
+from tilesearch.kernels.export import export
 from tilesearch.kernels.generic import available_instructions, instruction_choice
 from tilesearch.kernels.skeletons import tilelang_skeleton, triton_skeleton
 from tilesearch.ledger.antipatterns import Design, review
@@ -39,6 +42,7 @@ from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import number
 from tilesearch.specs.devices import NvidiaDevice
+from tilesearch.specs.kernels import KernelSpec
 from tilesearch.specs.problems import Problem
 
 _WIDE = ("wgmma", "tcgen05")
@@ -79,7 +83,7 @@ def design_problem(problem: Problem) -> DesignAnswer:
         diagnosis=diagnosis(naive, chosen, problem.model.blocks_per_sm),
         review=_review(problem, sheet, naive, chosen, found, paths, best),
         skeleton=_skeleton(sheet, chosen),
-        notes=[*ledger.notes, *_language_note(problem)],
+        notes=[*ledger.notes, *_language_note(problem, chosen.tile)],
     )
 
 
@@ -224,7 +228,21 @@ def _skeleton(sheet: Sheet, chosen: Version) -> Skeleton:
     return Skeleton(triton=triton_skeleton(program, tile, warp), tilelang=tilelang_skeleton(program, tile, warp))
 
 
-def _language_note(problem: Problem) -> list[str]:
-    if problem.kernel.language == "generic":
-        return []
-    return [f"footprint and registers are those of {problem.kernel.language}, traffic and grid those of the operator"]
+def _language_note(problem: Problem, tile: Mapping[str, int]) -> list[str]:
+    language = problem.kernel.language
+    notes = []
+    if language != "generic":
+        notes.append(f"footprint and registers are those of {language}, traffic and grid those of the operator")
+    runs = [name for name in ("triton", "tilelang") if _has_template(problem, name, tile)]
+    if runs:
+        notes.append(f"beside the skeleton, `tilesearch export --to {' or '.join(runs)}` writes a kernel that runs")
+    return notes
+
+
+def _has_template(problem: Problem, name: str, tile: Mapping[str, int]) -> bool:
+    """Whether another command writes the whole kernel of this operator."""
+    try:
+        export(name, problem.op, problem.device, KernelSpec.model_validate({"language": name}), tile)
+    except InputError:
+        return False
+    return True

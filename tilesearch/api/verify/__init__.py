@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tilesearch.answers import VerifyAnswer
 from tilesearch.api.verify.ascend import verify_tasks
+from tilesearch.api.verify.cases import verify_cases
 from tilesearch.api.verify.feasibility import verify_feasibility
 from tilesearch.api.verify.figures import verify_figures
 from tilesearch.api.verify.occupancy import verify_occupancy
@@ -18,6 +19,7 @@ from tilesearch.api.verify.spaces import verify_spaces
 from tilesearch.errors import InputError, Issue, suggest
 
 VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
+    "cases": verify_cases,
     "feasibility": verify_feasibility,
     "ascend-tasks": verify_tasks,
     "figures": verify_figures,

@@ -96,7 +96,8 @@ def read_rows(files: Sequence[Path], model: type[R], key: str = "") -> Iterator[
 def _list_in(path: Path, key: str) -> list[Any]:
     data = load_json(path)
     rows = data.get(key) if isinstance(data, Mapping) and key else data
-    if isinstance(rows, list):
+    if isinstance(rows, list) and rows:
         return rows
     wanted = f"an object with a list of rows under {key!r}" if key else "a list of rows"
-    raise InputError(Issue(f"{wanted} is wanted, got {shown(rows)}", key, str(path)))
+    got = "there are no rows" if rows is None or rows == [] else f"got {shown(rows)}"
+    raise InputError(Issue(f"{wanted} is wanted, {got}", key, str(path)))

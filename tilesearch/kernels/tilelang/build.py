@@ -50,12 +50,13 @@ class Block:
     hardware_cap: Expr
 
 
-def _block(data: Mapping[str, Any], device: NvidiaDevice, accumulators: Expr) -> Block:
+def _block(data: Mapping[str, Any], device: NvidiaDevice, accumulators: Expr, staged: bool = True) -> Block:
     """Threads launched, and registers: a pipelined kernel on the TMA caps its consumers by setmaxnreg, and is
     compiled for one block per SM, so that it takes its cap whatever the tile needs (up to 384 threads).
     """
+    stages = Var("num_stages")
     asked = named("threads", Var("num_warps") * constant_of(device, "warp_size"), "threads")
-    pipelined = Var("num_stages") >= 1 if device.tma is not None else FALSE
+    pipelined = stages >= 1 if device.tma is not None and staged else FALSE
     threads = named(
         "threads_per_block", asked + select(pipelined, as_expr(data["producer_threads"]["value"]), 0), "threads"
     )
@@ -220,4 +221,67 @@ def _model(
     return launch_metrics(device, context.program, geometry, load, residency, space, rules, context.model.blocks_per_sm)
 
 
-_BUILDERS: dict[str, Callable[[Context, NvidiaDevice, Mapping[str, Any]], Model]] = {"gemm": _gemm}
+def _attention(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Model:
+    """Flash attention: Q kept, K and V pipelined, scores and output in fragments whose rows the warps share."""
+    program = context.program
+    names = tuple(n for n in tile_variables(program) if n not in _CLUSTER)
+    space, geometry = variables(context, names), Geometry(program, frozenset(names))
+    tile = tile_of(geometry, program.contractions[0])
+    threads = tile.warps * constant_of(device, "warp_size")
+    held = named("accumulators_per_thread", ceildiv(geometry.held_bits(), threads * 32), "registers")
+    block = _block(data, device, held)
+    shared = geometry.kept_bytes() + maximum(1, Var("num_stages")) * geometry.stage_bytes()
+    load = Load(
+        threads=block.threads,
+        registers=block.registers,
+        shared=named("shared_bytes", shared, "B"),
+        static=select(block.pipelined, data["barrier_bytes"]["value"], 0),
+        accumulators=held,
+    )
+    share = data["warp_tile"]
+    rows = _multiple("C3.instruction_m", "block_m holds whole warp tiles", tile.m, share["m"], share["source"])
+    columns = _multiple("C3.instruction_n", "block_n holds whole warp tiles", tile.n, share["n"], share["source"])
+    each = compiled.at_least(
+        "C3.warps",
+        "every warp has rows of its own",
+        tile.m // tile.warps,
+        share["m"],
+        data["attention"]["source"],
+        "rows",
+    )
+    return _model(context, device, geometry, load, block, (rows, columns, each), space)
+
+
+def _elementwise(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Model:
+    """Independent elements in a fragment: its width is shared out over the threads."""
+    program = context.program
+    names = tile_variables(program)
+    space, geometry = variables(context, names), Geometry(program, frozenset(names))
+    threads = Var("num_warps") * constant_of(device, "warp_size")
+    width = maximum(*(geometry.region(t) for t in program.tensors))
+    held = named("accumulators_per_thread", ceildiv(width, threads), "registers")
+    block = _block(data, device, held, staged=False)
+    load = Load(
+        threads=block.threads,
+        registers=block.registers,
+        shared=named("shared_bytes", as_expr(0), "B"),
+        accumulators=held,
+    )
+    layout = Rule(
+        id="C3.layout",
+        sentence="a fragment wider than the block is a multiple of its threads",
+        value=width,
+        limit=threads,
+        relation="multiple",
+        unit="elements",
+        source=data["fragment"]["source"],
+        when=width > threads,
+    )
+    return _model(context, device, geometry, load, block, (layout,), space)
+
+
+_BUILDERS: dict[str, Callable[[Context, NvidiaDevice, Mapping[str, Any]], Model]] = {
+    "gemm": _gemm,
+    "attention": _attention,
+    "elementwise": _elementwise,
+}

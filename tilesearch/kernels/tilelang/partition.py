@@ -44,9 +44,8 @@ def warp_partition(data: Mapping[str, Any], tile: TileShape, has_wgmma: bool) ->
     key = on_warps
     if has_wgmma:
         key = select(wgmma, _best(data, tile, range(wide["warps"], MOST_WARPS + 1, wide["warps"])), on_warps)
-    key = named("partition_key", key)
-    m = named("warps_m", select(key >= _NONE, 0, key % (MOST_WARPS + 1)), "warps")
-    n = named("warps_n", tile.warps // maximum(m, 1), "warps")
+    m = named("warps_m", select(key >= _NONE, 0, key % (MOST_WARPS + 1)), "warps", opaque=True)
+    n = named("warps_n", tile.warps // maximum(m, 1), "warps", opaque=True)
     columns = named("columns_per_warpgroup", tile.n // maximum(n, 1), "elements")
     exists = Rule(
         id="C3.warps",

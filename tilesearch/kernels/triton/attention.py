@@ -105,9 +105,9 @@ def shared_bytes(kernel: Attention) -> Expr:
         return 4 * (kernel.rows + kernel.keys) * kernel.head_dim  # Q and K staged as fp32, whatever the stages
     query = _bytes(kernel.rows * kernel.head_dim, size)
     key, value = _bytes(kernel.keys * kernel.head_dim, size), _bytes(kernel.keys * kernel.value_dim, size)
-    buffered = _buffers(kernel) * (key + value)
+    in_turn, buffered = maximum(key, value), _buffers(kernel) * (key + value)
     if not kernel.tma:
-        buffered = select(kernel.stages.eq(1), maximum(key, value), buffered)
+        buffered = select(kernel.stages.eq(1), in_turn, buffered) if kernel.copied else in_turn
     total = query + buffered + _staged_p(kernel) + _extras(kernel)
     return (
         maximum(total, _bytes(kernel.rows * kernel.value_dim, kernel.program.outputs[0].dtype.bits))
@@ -121,17 +121,18 @@ def _bytes(elements: Expr, bits: int) -> Expr:
 
 
 def _buffers(kernel: Attention) -> Expr:
-    if not kernel.copied:
-        return as_expr(1)
     spare = kernel.compiler.spare_buffers(kernel.operand.bits)
     return select(kernel.on_wide, kernel.stages, maximum(1, kernel.stages - spare))
 
 
 def _staged_p(kernel: Attention) -> Expr:
-    data = _data(kernel)
-    wide = data["wide_p"] and kernel.operand.bits >= 32
-    shared_out = all_of(negate(kernel.on_wide), TRUE if wide else kernel.rows < kernel.value_dim)
-    return select(shared_out, _bytes(kernel.rows * kernel.keys, kernel.operand.bits), 0)
+    return select(_p_is_shared(kernel), _bytes(kernel.rows * kernel.keys, kernel.operand.bits), 0)
+
+
+def _p_is_shared(kernel: Attention) -> Expr:
+    """Where P passes through shared memory to the second product."""
+    wide = _data(kernel)["wide_p"] and kernel.operand.bits >= 32
+    return all_of(negate(kernel.on_wide), TRUE if wide else kernel.rows < kernel.value_dim)
 
 
 def _data(kernel: Attention) -> dict[str, int | bool]:
@@ -150,7 +151,7 @@ def _extras(kernel: Attention) -> Expr:
         return select(stages * kernel.keys > kernel.rows, again, plain)
     data = _data(kernel)
     on_wgmma = select(stages > 1, int(data["wgmma"]) + int(data["rows"]) * kernel.rows, int(data["mma"]))
-    on_mma = select(kernel.rows < kernel.value_dim, 0, int(data["mma"]))
+    on_mma = select(_p_is_shared(kernel), 0, int(data["mma"]))
     return select(kernel.path.tcgen05, 4 * size, select(kernel.path.wgmma, on_wgmma, on_mma))
 
 

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.base import Context, tile_of, tile_variables, variables
 from tilesearch.kernels.triton import attention, matmul, rowwise
+from tilesearch.kernels.triton.amd import build_amd
 from tilesearch.kernels.triton.compiler import Compiler, compiler_of, kernel_variant
 from tilesearch.kernels.triton.paths import Path, choose, dot_rules, tensor_size
-from tilesearch.kernels.triton.registers import Registers, pointer_registers, tma_registers
+from tilesearch.kernels.triton.registers import (
+    Registers,
+    pointer_registers,
+    through_tensor_memory,
+    tma_registers,
+)
 from tilesearch.rules import compiled, nvidia
-from tilesearch.rules.expr import Expr, Var, as_expr, ceildiv, minimum
+from tilesearch.rules.expr import FALSE, Expr, Var, as_expr, ceildiv, maximum, minimum, select
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of, known
 from tilesearch.rules.metrics import launch_metrics, residency_of
-from tilesearch.rules.model import Model, Rule, Variable, named
-from tilesearch.rules.occupancy import Load
-from tilesearch.specs.devices import NvidiaDevice
+from tilesearch.rules.model import Model, Rule, Variable, constant, named
+from tilesearch.rules.occupancy import UNLIMITED, Load, limited
+from tilesearch.specs.devices import AmdDevice, NvidiaDevice
 
 _CLUSTER = ("cluster_m", "cluster_n")  # num_ctas stays 1: the loops of Triton's users do not set it
+
+
+@dataclass(frozen=True)
+class TensorMemoryUse:
+    """The rule on tensor memory, and the blocks that an SM's columns admit."""
+
+    rule: Rule
+    blocks: Expr
 
 
 class Frame:
@@ -42,7 +56,14 @@ class Frame:
         sizes = [n for n in self.names if n.startswith("block_") or n.endswith("_per_block") or n == "num_warps"]
         return compiled.powers_of_two(sizes, self.compiler.source)
 
-    def model(self, shared: Expr, registers: Registers, shape: tuple[Rule, ...], persistent: bool = False) -> Model:
+    def model(
+        self,
+        shared: Expr,
+        registers: Registers,
+        shape: tuple[Rule, ...],
+        persistent: bool = False,
+        memory: TensorMemoryUse | None = None,
+    ) -> Model:
         """The rules in their order, C1 to C4, and the launch's metrics."""
         device = self.device
         load = Load(
@@ -55,6 +76,7 @@ class Frame:
         rules: tuple[Rule, ...] = (
             per_block,
             nvidia.shared_memory_per_sm(device, load.shared, per_block),
+            *(() if memory is None else (memory.rule,)),
             nvidia.accumulators(device, load.held, hard=False),
             compiled.spills(registers.live, registers.cap, registers.source),
             nvidia.register_file(device, load),
@@ -63,6 +85,8 @@ class Frame:
             nvidia.threads(device, load.threads),
         )
         residency = residency_of(device, load, self.context.model.occupancy)
+        if memory is not None:
+            residency = limited(residency, "tensor_memory", memory.blocks)
         grid, launched = self.geometry.grid(), None
         if persistent and known(device, "sm_count"):
             launched = grid = minimum(grid, constant_of(device, "sm_count"))
@@ -83,6 +107,8 @@ class Frame:
 def build(context: Context) -> Model:
     """The model of `context` in Triton. Raises `InputError` for what the language does not cover."""
     device, program = context.device, context.program
+    if isinstance(device, AmdDevice):
+        return build_amd(context, device)
     if not isinstance(device, NvidiaDevice):
         raise InputError(Issue(f"the triton language has no rules for {device.vendor} devices yet", "device"))
     if program.kind == "attention":
@@ -111,9 +137,23 @@ def _matrix(frame: Frame) -> Model:
         if kernel.tma
         else pointer_registers(compiler, held, frame.threads, product.operands, path)
     )
+    registers = through_tensor_memory(registers, path, program.outputs[0].dtype)
     shape = (*dot_rules(compiler, tile, a), *matmul.tma_rules(product))
-    model = frame.model(matmul.shared_bytes(product), registers, shape, kernel.persistent)
+    model = frame.model(
+        matmul.shared_bytes(product), registers, shape, kernel.persistent, _tensor_memory(frame, path, tile)
+    )
     return replace(model, remarks=path.remarks)
+
+
+def _tensor_memory(frame: Frame, path: Path, tile: nvidia.TileShape) -> TensorMemoryUse | None:
+    memory = frame.device.tensor_memory
+    if memory is None or path.tcgen05 is FALSE:
+        return None
+    columns = nvidia.tensor_memory_columns(memory, tile.m, tile.n)
+    held = constant("columns", int(memory.columns.value or 0)) // maximum(columns, 1)
+    return TensorMemoryUse(
+        nvidia.tensor_memory(frame.device, columns, path.tcgen05), select(path.tcgen05, held, UNLIMITED)
+    )
 
 
 def _require_instruction(frame: Frame, path: Path, computable: bool) -> None:

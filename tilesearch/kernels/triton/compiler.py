@@ -51,6 +51,11 @@ class Compiler:
         return _capability(self.device) >= _parsed(self.data["async_copy_from"]["value"])
 
     @property
+    def has_stmatrix(self) -> bool:
+        """Whether a warp stores matrices of 16-bit elements to shared memory at once."""
+        return _capability(self.device) >= _parsed(self.data["stmatrix_from"]["value"])
+
+    @property
     def has_tma(self) -> bool:
         """Whether the device has a tensor memory accelerator."""
         return self.device.tma is not None

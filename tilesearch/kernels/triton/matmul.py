@@ -144,7 +144,7 @@ def _barriers(product: Product) -> Expr:
     if not product.kernel.tma:
         return select(path.tcgen05, select(stages > 1, 2 * size, size), 0)
     moved = sum(not _in_place(product, item) for item in product.operands)
-    on_wgmma = size * stages + moved * size * maximum(0, stages - 1)
+    on_wgmma = size * stages + (moved * size * maximum(0, stages - 1) if moved else 0)
     on_mma = size * maximum(1, stages - product.compiler.spare_buffers(product.operands[0].dtype.bits))
     return select(path.tcgen05, 2 * size * stages, select(path.wgmma, on_wgmma, on_mma))
 
@@ -173,7 +173,7 @@ def _with_epilogue(product: Product, loop: Expr) -> Expr:
     if product.kernel.tma:
         scratch = product.tile.m * product.tile.n * out.dtype.bits // 8
     else:
-        scratch = select(product.path.wgmma, conversion_scratch(product.compiler, out, product.tile), 0)
+        scratch = select(product.path.tcgen05, 0, conversion_scratch(product.compiler, out, product.tile, product.path))
     if product.kernel.persistent:
         return select(product.stages > 1, loop + scratch, maximum(loop, scratch))
     if product.kernel.tma and not acc.is_float:

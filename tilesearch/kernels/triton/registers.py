@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilesearch.kernels.triton.compiler import Compiler
 from tilesearch.kernels.triton.operands import Operand
 from tilesearch.kernels.triton.paths import Path
 from tilesearch.rules.compiled import register_cap
-from tilesearch.rules.expr import Expr, Var, all_of, any_of, ceildiv, minimum, negate, select, total
+from tilesearch.rules.expr import FALSE, Expr, Var, all_of, any_of, ceildiv, minimum, negate, select, total
 from tilesearch.rules.model import named
+from tilesearch.specs.dtypes import DType
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,23 @@ def _weighted(row: Mapping[str, Any], accumulators: Expr, a: Expr, b: Expr) -> E
     """Registers by a row of percents."""
     percents = accumulators * int(row["accumulator"]) + a * int(row["a"]) + b * int(row["b"])
     return percents // 100 + int(row["base"])
+
+
+def through_tensor_memory(registers: Registers, path: Path, out: DType) -> Registers:
+    """Where a tile accumulates in tensor memory, a thread holds only its part of the output, in the output's type.
+
+    It is read out whole at the end (compiled 3.6 for sm_100: 256 accumulators a thread do not spill, 512 do).
+    """
+    if path.tcgen05 is FALSE:
+        return registers
+    packed = ceildiv(registers.accumulators * out.bits, 32)
+    held = select(path.tcgen05, packed, registers.accumulators)
+    live = registers.live - registers.accumulators + held
+    return replace(
+        registers,
+        accumulators=named("accumulators_per_thread", held, "registers"),
+        live=named("live_registers", live, "registers"),
+    )
 
 
 def vectors(compiler: Compiler, operand: Operand, threads: Expr) -> Expr:

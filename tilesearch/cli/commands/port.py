@@ -1,0 +1,46 @@
+"""`tilesearch port`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from tilesearch.cli.command import Reply, command
+from tilesearch.cli.problem import ProblemOptions
+from tilesearch.errors import InputError, Issue
+
+_STATUS = {"fits": 0, "spills": 0, "infeasible": 1, "unknown": 3}
+
+
+@command
+def port(
+    given: ProblemOptions,
+    config: Annotated[str, typer.Option("--config", metavar="CONFIG", help="""As JSON: '{"BLOCK_M": 128, …}'.""")],
+    origin: Annotated[str, typer.Option("--from", metavar="DEVICE", help="Where the configuration was tuned.")],
+    target: Annotated[str, typer.Option("--to", metavar="DEVICE", help="Where it shall run.")],
+) -> Reply:
+    """Carry a configuration to another device: what breaks, and the best that fits."""
+    from tilesearch.api.port import port_problem
+    from tilesearch.report.languages import port_report
+    from tilesearch.report.words import subject
+    from tilesearch.specs.devices import load_device
+
+    with given.opened() as problem:
+        source = problem.replace(device=load_device(origin))
+        moved = problem.replace(device=load_device(target))
+        answer = port_problem(config_of(config), source, moved)
+        about = subject(problem.op.model_dump(exclude_none=True), moved.device.name, problem.kernel.language)
+    return Reply(port_report(answer, about), _STATUS[answer.target.verdict])
+
+
+def config_of(text: str) -> Any:
+    """The configuration that an option holds. Raises `InputError` for what is no JSON object."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise InputError(Issue(f"is not JSON: {error}", "--config", hint="""'{"BLOCK_M": 128, …}'""")) from None
+    if not isinstance(found, dict):
+        raise InputError(Issue("an object of knobs is wanted", "--config", hint="""'{"BLOCK_M": 128, …}'"""))
+    return found

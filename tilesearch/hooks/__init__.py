@@ -1,0 +1,1 @@
+"""For other people's autotuners: only what can run, best first."""

@@ -1,0 +1,109 @@
+"""The reports of `prune`, `port` and `export`."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from tilesearch.answers import Metrics
+from tilesearch.answers.languages import ExportAnswer, Judged, PortAnswer, PruneAnswer
+from tilesearch.report.base import Records, Report
+from tilesearch.report.document import Code, Column, Document, Listing, Table, Text
+from tilesearch.report.words import ABSENT, count_of, integer, kilobytes, megabytes, tile_text
+
+_MOST_REJECTED = 20
+
+
+def prune_report(answer: PruneAnswer, subject: str = "") -> Report:
+    """How an answer of `prune` is shown."""
+    return Report(answer, partial(_prune_document, answer, subject), partial(_prune_records, answer), [])
+
+
+def _prune_document(answer: PruneAnswer, subject: str) -> Document:
+    whole = len(answer.kept) + len(answer.rejected)
+    header = f"{count_of(whole, 'configuration')}: {len(answer.kept)} kept, {len(answer.rejected)} dropped"
+    columns = [Column("rank", right=True), Column("configuration", wraps=True), Column("verdict"), *_metric_columns()]
+    kept = [
+        [str(n), _config(item.config), item.verdict, *_metrics(item.metrics)]
+        for n, item in enumerate(answer.kept, start=1)
+    ]
+    dropped = [f"{_config(item.config)}: {', '.join(item.violations)}" for item in answer.rejected[:_MOST_REJECTED]]
+    more = len(answer.rejected) - len(dropped)
+    return Document().add(
+        Text(header, strong=True),
+        Text(subject),
+        Table(columns, kept),
+        Listing("dropped", dropped),
+        Text(f"and {more} more; --format json lists all" if more else "", note=True),
+    )
+
+
+def _metric_columns() -> list[Column]:
+    return [
+        Column("traffic MB", right=True, drop=1),
+        Column("shared KB", right=True),
+        Column("regs", right=True, drop=2),
+        Column("waves", right=True, drop=2),
+    ]
+
+
+def _metrics(metrics: Metrics) -> list[str]:
+    return [
+        ABSENT if metrics.traffic_bytes is None else megabytes(metrics.traffic_bytes),
+        ABSENT if metrics.shared_bytes is None else kilobytes(metrics.shared_bytes),
+        integer(metrics.registers_per_thread),
+        integer(metrics.waves),
+    ]
+
+
+def _config(config: Any) -> str:
+    return json.dumps(config, default=str)
+
+
+def _prune_records(answer: PruneAnswer) -> Records:
+    rows: list[list[Any]] = [[_config(k.config), k.verdict, "", *_metrics(k.metrics)] for k in answer.kept]
+    blank = [""] * len(_metric_columns())
+    rows += [[_config(r.config), "infeasible", " ".join(r.violations), *blank] for r in answer.rejected]
+    return Records(["config", "verdict", "violations", "traffic_mb", "shared_kb", "registers", "waves"], rows)
+
+
+def port_report(answer: PortAnswer, subject: str = "") -> Report:
+    """How an answer of `port` is shown."""
+    return Report(answer, partial(_port_document, answer, subject), partial(_port_records, answer), [])
+
+
+def _port_document(answer: PortAnswer, subject: str) -> Document:
+    verdicts = f"{_judged(answer.origin)}; {_judged(answer.target)}"
+    columns = [Column("rank", right=True), Column("tile", wraps=True), Column("verdict"), *_metric_columns()]
+    rows = [[str(c.rank), tile_text(c.tile), c.verdict, *_metrics(c.metrics)] for c in answer.best]
+    return Document().add(
+        Text(f"{tile_text(answer.tile)}: {verdicts}", strong=True),
+        Text(subject),
+        Listing("broken", [f"{r.id}{'' if r.hard else ' (soft)'}: {r.detail}" for r in answer.broken]),
+        Table(columns, rows, f"the best on {answer.target.device}"),
+    )
+
+
+def _judged(judged: Judged) -> str:
+    return f"{judged.device} {judged.verdict}"
+
+
+def _port_records(answer: PortAnswer) -> Records:
+    rows: list[list[Any]] = [[c.rank, tile_text(c.tile), c.verdict, *_metrics(c.metrics)] for c in answer.best]
+    return Records(["rank", "tile", "verdict", "traffic_mb", "shared_kb", "registers", "waves"], rows)
+
+
+def export_report(answer: ExportAnswer) -> Report:
+    """How an answer of `export` is shown: the code as it is, or the parameters."""
+    return Report(answer, partial(_export_document, answer), partial(_export_records, answer), [])
+
+
+def _export_document(answer: ExportAnswer) -> Document:
+    if answer.code is not None:
+        return Document().add(Code(answer.code, "python"))
+    return Document().add(Code(json.dumps(answer.parameters, indent=2), "json"))
+
+
+def _export_records(answer: ExportAnswer) -> Records:
+    return Records(["parameter", "value"], [[name, value] for name, value in answer.parameters.items()])
