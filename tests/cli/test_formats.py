@@ -18,6 +18,9 @@ from tilesearch.answers import (
     SolveAnswer,
     VerifyAnswer,
 )
+from tilesearch.answers.design import DesignAnswer
+from tilesearch.answers.fuse import FuseAnswer
+from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.api.schema import schema_names
 
 COMMANDS = {
@@ -25,6 +28,9 @@ COMMANDS = {
     "solve nothing": (["solve", "gemm4096", "--rule", "block_m > 9999"], SolveAnswer, 1),
     "check": (["check", "gemm4096", "--tile", "block_m=256,block_n=256,block_k=64"], CheckAnswer, 1),
     "explain": (["explain", "too_big_256x256x64"], ExplainAnswer, 1),
+    "roofline": (["roofline", "gemm4096", "--sweep", "m=16..64", "--measured-us", "200"], RooflineAnswer, 0),
+    "fuse": (["fuse", "chains/sincos"], FuseAnswer, 0),
+    "design": (["design", "layernorm"], DesignAnswer, 0),
     "devices": (["devices"], list[DeviceRow], 0),
     "devices list": (["devices", "list"], list[DeviceRow], 0),
     "devices show": (["devices", "show", "h200"], DeviceSheet, 0),
