@@ -114,6 +114,7 @@ def test_every_operator(name, device):
         (lambda: ts.Gemm(m=64, n=64, k=64, dtype="fp4"), "h200", "does not support fp4"),
         (lambda: ts.Gemm(m=64, n=64, k=64, dtype="int4"), "h200", "no roof 'tensor_core.int4'"),
         (lambda: ts.Gemm(m=64, n=64, k=64), "cc90", "no roofs"),
+        (lambda: ts.BlockScaledGemm(m=64, n=64, k=64, dtype="mxfp8"), "h200", "applies block scales"),
     ],
 )
 def test_what_has_no_roof_is_an_error(op, device, words):
@@ -144,6 +145,25 @@ def test_sweep_over_parts_of_the_operator():
     op = ts.Attention(heads=32, q_len=4096, head_dim=128)  # kv_len follows q_len, since nobody set it
     rows = ts.roofline(op, "h200", sweep={"q_len": [1024, 2048]}).sweep.rows
     assert rows[1].flops == pytest.approx(4 * rows[0].flops, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"measured_us": "long"},
+        {"measured_us": float("nan")},
+        {"measured_bytes": -1},
+        {"measured_bytes": "many"},
+        {"tile": {"block_m": 64}},
+        {"tile": {"rows_per_block": 4}, "analyzer": True},
+        {"policy": "hopeful"},
+        {"sweep": 3},
+        {"sweep": {}},
+    ],
+)
+def test_bad_questions(question):
+    with pytest.raises(ts.InputError):
+        ts.roofline(ts.Gemm(m=64, n=64, k=64), "h200", **question)
 
 
 @pytest.mark.parametrize("sweep", ["m", "m=", "m=x", "m=8..2", "q=1,2", "m.0=4", "m=0", "=4", "m=99999999999"])

@@ -22,13 +22,14 @@ from tilesearch.api.context import DeviceLike, make
 from tilesearch.api.sweep import SweepLike, sweep_bounds
 from tilesearch.api.tiles import full_tile, movement, smallest_tile
 from tilesearch.errors import InputError, Issue
+from tilesearch.kernels.generic import available_instructions
 from tilesearch.ledger import Bound, bound_of, ledger_of, rates_for
 from tilesearch.ledger.analyzer import reconcile
 from tilesearch.ledger.measured import judge_bytes, judge_time
 from tilesearch.ledger.misreadings import Case, misreadings
 from tilesearch.program import Program, lower
 from tilesearch.rules.geometry import Geometry
-from tilesearch.specs.devices import Effective
+from tilesearch.specs.devices import Effective, NvidiaDevice
 from tilesearch.specs.ops import OpSpec
 from tilesearch.specs.problems import Problem
 
@@ -74,8 +75,13 @@ def roofline(
 
 
 def bound_for(problem: Problem, op: OpSpec | None = None) -> tuple[Program, Bound]:
-    """The program of a problem and its bound; `op` stands in for the problem's operator."""
+    """The program of a problem and its bound; `op` stands in for the problem's operator.
+
+    Raises `InputError` for a roof, or an instruction that applies block scales, that the device does not have.
+    """
     program = lower(op or problem.op)
+    if isinstance(problem.device, NvidiaDevice) and any(product.scaled for product in program.contractions):
+        available_instructions(problem.device, program)  # block scales need an instruction that applies them
     ledger = ledger_of(program)
     try:
         rates = rates_for(program, problem.device, problem.model.roofs, ledger.read_share)
@@ -94,6 +100,8 @@ def _place(problem: Problem, issue: Issue) -> str:
 def roofline_problem(problem: Problem, question: Question | None = None) -> RooflineAnswer:
     """`roofline` for a problem that is ready."""
     question = question or Question()
+    if question.tile is not None and question.measured_bytes is None and not question.analyzer:
+        raise InputError(Issue("a bound has no tile", "tile", hint="it goes with measured_bytes or analyzer"))
     program, bound = bound_for(problem)
     naive = movement(program, smallest_tile(problem, program))
     timed = _measured(bound, question.measured_us)
@@ -198,7 +206,8 @@ def _notes(bound: Bound, units: list[UnitTime]) -> list[str]:
 def _measured(bound: Bound, time_us: float | None) -> MeasuredTime | None:
     if time_us is None:
         return None
-    if not 0 < time_us < float("inf"):
+    number = isinstance(time_us, int | float) and not isinstance(time_us, bool)
+    if not number or not 0 < time_us < float("inf"):
         raise InputError(Issue(f"a positive time in microseconds is wanted, got {time_us!r}", "measured_us"))
     verdict = judge_time(bound, time_us * 1e-6)
     return MeasuredTime(
@@ -216,7 +225,8 @@ def _measured_bytes(problem: Problem, program: Program, bound: Bound, question: 
     count = question.measured_bytes
     if count is None:
         return None
-    if isinstance(count, bool) or count <= 0 or count != int(count):
+    number = isinstance(count, int | float) and not isinstance(count, bool)
+    if not number or not 0 < count < float("inf") or count != int(count):
         raise InputError(Issue(f"a positive number of bytes is wanted, got {count!r}", "measured_bytes"))
     tile = full_tile(problem, program, question.tile or {})
     verdict = judge_bytes(int(count), bound.ledger.bytes, movement(program, tile).total)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any, Literal
@@ -24,10 +24,10 @@ def parse_sweep(sweep: SweepLike) -> tuple[list[str], list[int]]:
     In Python also ``{"m": [64, 128]}``. Raises `InputError` for what is no such thing.
     """
     if not isinstance(sweep, str):
-        if len(sweep) != 1:
+        if not isinstance(sweep, Mapping) or len(sweep) != 1:
             raise InputError(Issue("one entry is wanted", "sweep", hint='for example {"m": [64, 128]}'))
         name, values = next(iter(sweep.items()))
-        return _keys(name), _checked(list(values))
+        return _keys(str(name)), _checked(list(values) if isinstance(values, Iterable) else [values])
     head, sign, tail = sweep.rpartition("=")
     if not sign:
         raise InputError(Issue(f"{sweep!r} is no assignment", "sweep", hint="write m=16..8192 or m=64,128,256"))

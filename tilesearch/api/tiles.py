@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.base import Context, tile_variables, variables
 from tilesearch.program.form import Program
 from tilesearch.rules.evaluate import evaluate
@@ -57,4 +58,12 @@ def smallest_tile(problem: Problem, program: Program) -> dict[str, int]:
 
 def full_tile(problem: Problem, program: Program, tile: str | Mapping[str, int]) -> dict[str, int]:
     """A tile of the user's, over the smallest one's values for what it leaves out."""
-    return {**smallest_tile(problem, program), **parse_tile(tile)}
+    smallest, given = smallest_tile(problem, program), parse_tile(tile)
+    wrong = [
+        Issue("this operator has no such variable", f"tile.{name}", hint=f"variables: {', '.join(smallest)}")
+        for name in given
+        if name not in smallest
+    ]
+    if wrong:
+        raise InputError(wrong)
+    return {**smallest, **given}
