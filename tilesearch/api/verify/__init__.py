@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tilesearch.answers import VerifyAnswer
 from tilesearch.api.verify.ascend import verify_tasks
+from tilesearch.api.verify.carver import verify_carver
 from tilesearch.api.verify.feasibility import verify_feasibility
 from tilesearch.api.verify.figures import verify_figures
 from tilesearch.api.verify.occupancy import verify_occupancy
@@ -20,6 +21,7 @@ from tilesearch.errors import InputError, Issue, suggest
 VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
     "feasibility": verify_feasibility,
     "ascend-tasks": verify_tasks,
+    "carver": verify_carver,
     "figures": verify_figures,
     "occupancy": verify_occupancy,
     "spaces": verify_spaces,
