@@ -139,6 +139,7 @@ def test_no_tensor_core_table(sm):
         ("Matmul", {**SQUARE, "with_bias": True}),
         ("GEMV", {"N": 64, "K": 64, "with_bias": True}),
         ("FlashAttention", {**HEADS, "head_dim": 8}),
+        ("FlashAttention", {**HEADS, "seq_kv_length": 1}),
     ],
 )
 def test_what_raises_in_carver(template, params, policy):
