@@ -11,7 +11,11 @@ from pathlib import Path
 
 from tilesearch.answers import VerifyAnswer
 from tilesearch.api.verify.ascend import verify_tasks
+<<<<<<< HEAD
 from tilesearch.api.verify.cases import verify_cases
+=======
+from tilesearch.api.verify.carver import verify_carver
+>>>>>>> carver
 from tilesearch.api.verify.feasibility import verify_feasibility
 from tilesearch.api.verify.figures import verify_figures
 from tilesearch.api.verify.occupancy import verify_occupancy
@@ -22,6 +26,7 @@ VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
     "cases": verify_cases,
     "feasibility": verify_feasibility,
     "ascend-tasks": verify_tasks,
+    "carver": verify_carver,
     "figures": verify_figures,
     "occupancy": verify_occupancy,
     "spaces": verify_spaces,
