@@ -11,11 +11,8 @@ from pathlib import Path
 
 from tilesearch.answers import VerifyAnswer
 from tilesearch.api.verify.ascend import verify_tasks
-<<<<<<< HEAD
-from tilesearch.api.verify.cases import verify_cases
-=======
 from tilesearch.api.verify.carver import verify_carver
->>>>>>> carver
+from tilesearch.api.verify.cases import verify_cases
 from tilesearch.api.verify.feasibility import verify_feasibility
 from tilesearch.api.verify.figures import verify_figures
 from tilesearch.api.verify.occupancy import verify_occupancy
