@@ -53,8 +53,9 @@ def _launch_rules(device: NvidiaDevice, program: Program, geometry: Geometry) ->
     split = program.split
     if split is not None and split.variable in geometry.free:
         dim = program.dim(split.dim)
-        # A dimension without a tile streams through element by element: each is a step that a part may have.
-        steps = ceildiv(const(dim.extent, dim.name), const(1) if dim.whole else geometry.tile(dim))
+        # What a block takes whole is cut into parts of its indices; what it walks, into steps.
+        step = const(1) if dim.whole else geometry.tile(dim)
+        steps = ceildiv(const(dim.extent, dim.name), step)
         rules.append(nvidia.split_parts(geometry.split, steps))
     if {"cluster_m", "cluster_n"} <= geometry.free:
         rules.append(nvidia.cluster(device, Var("cluster_m") * Var("cluster_n")))
