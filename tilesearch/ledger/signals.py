@@ -10,6 +10,7 @@ from tilesearch.ledger.bounds import Bound
 from tilesearch.ledger.cost import L2_BANDWIDTH, compute_s, fill
 from tilesearch.program.form import Program, Role, Tensor
 from tilesearch.rules.evaluate import evaluate
+from tilesearch.rules.expr import Expr
 from tilesearch.rules.geometry import Geometry
 
 
@@ -45,9 +46,9 @@ class Signals:
         """Trees over this tile's variables."""
         return Geometry(self.program, frozenset(self.tile))
 
-    def value(self, tree: object) -> int:
+    def value(self, tree: Expr) -> int:
         """The value of a tree at this tile."""
-        return int(evaluate(tree, self.tile))  # type: ignore[arg-type]
+        return int(evaluate(tree, self.tile))
 
     @property
     def traffic(self) -> int:
