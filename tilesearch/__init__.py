@@ -6,12 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilesearch.api import check, explain, export, occupancy, port, prune, roofline, solve
+    from tilesearch.api import check, explain, export, fuse, occupancy, port, prune, roofline, solve
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
     from tilesearch.specs.ops import (
         Attention,
         BlockScaledGemm,
+        Chain,
         Conv2d,
         Einsum,
         Elementwise,
@@ -30,6 +31,7 @@ _HOMES = {
     "check": "tilesearch.api",
     "explain": "tilesearch.api",
     "export": "tilesearch.api",
+    "fuse": "tilesearch.api",
     "occupancy": "tilesearch.api",
     "port": "tilesearch.api",
     "prune": "tilesearch.api",
@@ -46,6 +48,7 @@ _HOMES = {
     "Gemv": "tilesearch.specs.ops",
     "Reduction": "tilesearch.specs.ops",
     "BlockScaledGemm": "tilesearch.specs.ops",
+    "Chain": "tilesearch.specs.ops",
     "Conv2d": "tilesearch.specs.ops",
     "Einsum": "tilesearch.specs.ops",
     "GroupedGemm": "tilesearch.specs.ops",
@@ -57,6 +60,7 @@ _HOMES = {
 __all__ = [
     "Attention",
     "BlockScaledGemm",
+    "Chain",
     "Conv2d",
     "Einsum",
     "Elementwise",
@@ -72,6 +76,7 @@ __all__ = [
     "check",
     "explain",
     "export",
+    "fuse",
     "list_devices",
     "load_device",
     "load_problem",

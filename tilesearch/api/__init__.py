@@ -3,10 +3,23 @@
 from tilesearch.api.check import check, occupancy
 from tilesearch.api.explain import explain
 from tilesearch.api.export import export
+from tilesearch.api.fuse import fuse
 from tilesearch.api.port import port
 from tilesearch.api.prune import prune
 from tilesearch.api.roofline import roofline
 from tilesearch.api.solve import solve
 from tilesearch.api.verify import VERIFY_KINDS, verify
 
-__all__ = ["VERIFY_KINDS", "check", "explain", "export", "occupancy", "port", "prune", "roofline", "solve", "verify"]
+__all__ = [
+    "VERIFY_KINDS",
+    "check",
+    "explain",
+    "export",
+    "fuse",
+    "occupancy",
+    "port",
+    "prune",
+    "roofline",
+    "solve",
+    "verify",
+]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilesearch.answers import CheckAnswer, OccupancyAnswer, Tile
-from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
+from tilesearch.api.context import DeviceLike, KernelLike, make, model_of, resolve_device
 from tilesearch.api.ranking import metrics_of
 from tilesearch.engines.base import Deadline
 from tilesearch.errors import InputError, Issue
@@ -16,7 +16,7 @@ from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import const
 from tilesearch.rules.model import Model
 from tilesearch.rules.occupancy import UNLIMITED, Load, exact
-from tilesearch.specs.devices import Device, NvidiaDevice, load_device
+from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.ops import OpSpec
 from tilesearch.specs.problems import Problem, parse_tile
 
@@ -109,7 +109,7 @@ def occupancy(
     `carveout_percent` is the driver's hint (0..100; None: the largest carve-out), `barriers` the named
     barriers of a block. Raises `InputError` for a device that is not NVIDIA's or a number out of range.
     """
-    resolved = device if isinstance(device, Device) else load_device(device)
+    resolved = resolve_device(device)
     if not isinstance(resolved, NvidiaDevice):
         raise InputError(
             Issue(f"occupancy is defined for NVIDIA devices, {resolved.name} is {resolved.vendor}", "device")

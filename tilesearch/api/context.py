@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels import Context, build_model
 from tilesearch.program import lower
@@ -36,16 +38,22 @@ def make(
     `kernel` just a language's name. Raises `InputError` naming every fault.
     """
     if isinstance(op, Problem):
-        base = op if device is None else op.replace(device=_device(device))
+        base = op if device is None else op.replace(device=resolve_device(device))
     elif isinstance(op, OpSpec):
         if device is None:
             raise InputError(Issue("is required and absent", "device", hint="for example solve(op, 'h200')"))
-        base = Problem(op=op, device=_device(device), name=type(op).__name__.lower())
+        base = Problem(op=op, device=resolve_device(device), name=type(op).__name__.lower())
     else:
         raise InputError(Issue(f"an operator or a problem is wanted, got {type(op).__name__}", "op"))
     given = {"kernel": _table("language", kernel), "rules": _rules(rules), "model": model, "search": search}
     changes = {name: value for name, value in given.items() if value is not None}
-    issues: list[Issue] = []
+    issues = [
+        Issue(f"a table is wanted, got {type(value).__name__}", name)
+        for name, value in {**given, "space": space}.items()
+        if value is not None and not isinstance(value, Mapping | BaseModel)
+    ]
+    if issues:
+        raise InputError(issues)
     if space is not None:
         changes["space"] = {**base.space, **canonical_space(space, "", issues)}
     if issues:
@@ -56,7 +64,10 @@ def make(
     return base.replace(**{name: getattr(spec, name) for name in changes})
 
 
-def _device(device: DeviceLike) -> Device:
+def resolve_device(device: DeviceLike) -> Device:
+    """The device of a name, a path or a device. Raises `InputError` for anything else."""
+    if not isinstance(device, str | Path | Device):
+        raise InputError(Issue(f"a name, a path or a device is wanted, got {type(device).__name__}", "device"))
     return device if isinstance(device, Device) else load_device(device)
 
 

@@ -18,6 +18,7 @@ from tilesearch.answers import (
     SolveAnswer,
     VerifyAnswer,
 )
+from tilesearch.answers.fuse import FuseAnswer
 from tilesearch.answers.languages import ExportAnswer, PortAnswer, PruneAnswer
 from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.errors import InputError, Issue, suggest
@@ -37,6 +38,7 @@ ANSWERS: dict[str, Any] = {
     "prune": PruneAnswer,
     "port": PortAnswer,
     "export": ExportAnswer,
+    "fuse": FuseAnswer,
     "verify": VerifyAnswer,
     "devices": list[DeviceRow],
     "devices-show": DeviceSheet,
@@ -89,7 +91,15 @@ def _problem() -> dict[str, Any]:
         defs[kind.__name__].setdefault("required", []).append("kind")
         defs[kind.__name__]["properties"]["kind"] = {"const": name}
     top["properties"]["op"] = {"oneOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in kinds]}
-    return {**top, "$defs": defs}
+    top["properties"]["ops"] = {"type": "array", "minItems": 2, "items": _link()}
+    return {**top, "oneOf": [{"required": ["op"]}, {"required": ["ops"]}], "$defs": defs}
+
+
+def _link() -> dict[str, Any]:
+    """An operator of a chain: its own keys beside those of its kind."""
+    own = {name: {"type": "string"} for name in ("name", "input_from")}
+    properties = {**own, "output_in_memory": {"type": "boolean"}, "kind": {"enum": list(OP_KINDS)}}
+    return {"type": "object", "required": ["name", "kind"], "properties": properties}
 
 
 def _device() -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from tilesearch.cli.command import group
-from tilesearch.cli.commands import check, devices, explain, export, port, prune, roofline, schema, solve, verify
+from tilesearch.cli.commands import check, devices, explain, export, fuse, port, prune, roofline, schema, solve, verify
 
 app = typer.Typer(
     add_completion=False,
@@ -18,6 +18,7 @@ app = typer.Typer(
 app.command("solve")(solve.solve)
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
+app.command("fuse")(fuse.fuse)
 app.command("roofline")(roofline.roofline)
 app.command("port")(port.port)
 app.command("export")(export.export)

@@ -94,18 +94,19 @@ def interrupt_noted(deadline: Deadline) -> Iterator[None]:
 
 
 def interruptible(call: Callable[[], T], stop: Callable[[], None], deadline: Deadline) -> T:
-    """The result of a solver's `call`; Ctrl-C asks the solver to `stop` and is noted in the deadline.
+    """The result of a solver's `call`; the deadline, or Ctrl-C, which is noted in it, asks the solver to `stop`.
 
     The call runs in a second thread: in the main one, Ctrl-C would wait for it to end, or be lost in the
-    solver's own handler when that comes too late.
+    solver's own handler when that comes too late. The deadline is polled, since a caller's handler may set its
+    flag without raising.
     """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(call)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            deadline.interrupted = True
-            while not future.done():  # more than once, as the call may not have begun
-                stop()
+        while not future.done():
+            try:
                 wait([future], 0.05)
-            return future.result()
+            except KeyboardInterrupt:
+                deadline.interrupted = True
+            if deadline.interrupted:  # more than once, as the call may not have begun
+                stop()
+        return future.result()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SEED = 1
 _PAIRWISE = 5  # literals that exclude each other by plain clauses; more go into one cardinality constraint
+_MOST_CASES = 1024
 _BRIEFLY_S = 0.05  # a check that takes longer goes to a thread, so that Ctrl-C can stop it
 _FOREVER = 2**32 - 1  # z3's "no timeout", in milliseconds
 
@@ -130,6 +131,11 @@ class Z3Translator(Translator):
 
     def _chain(self, cases: Sequence[Case], value: Callable[[int], Any]) -> Any:
         """`value` of the case that holds."""
+        if len(cases) > _MOST_CASES:
+            # Loading nested choices cannot be interrupted, and its time grows much faster than their number.
+            raise UnsupportedError(
+                f"z3: a product or quotient with {len(cases)} cases, at most {_MOST_CASES} are loaded"
+            )
         term = value(cases[-1][0])
         for case, literal in cases[:-1]:
             term = value(case) if literal is True else self.z3.If(literal, value(case), term)

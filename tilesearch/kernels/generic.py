@@ -41,9 +41,25 @@ def build(context: Context) -> Model:
         *rules,
         nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"),
         nvidia.grid(device, geometry.grid()),
+        *_launch_rules(device, program, geometry),
     )
     model = launch_metrics(device, program, geometry, load, residency, space, rules, context.model.blocks_per_sm)
     return replace(model, remarks=instructions.remarks)
+
+
+def _launch_rules(device: NvidiaDevice, program: Program, geometry: Geometry) -> tuple[Rule, ...]:
+    """The rules on splitting the reduction and on clusters, for programs that have those variables."""
+    rules: list[Rule] = []
+    split = program.split
+    if split is not None and split.variable in geometry.free:
+        dim = program.dim(split.dim)
+        # What a block takes whole is cut into parts of its indices; what it walks, into steps.
+        step = const(1) if dim.whole else geometry.tile(dim)
+        steps = ceildiv(const(dim.extent, dim.name), step)
+        rules.append(nvidia.split_parts(geometry.split, steps))
+    if {"cluster_m", "cluster_n"} <= geometry.free:
+        rules.append(nvidia.cluster(device, Var("cluster_m") * Var("cluster_n")))
+    return tuple(rules)
 
 
 def _require_unit(device: NvidiaDevice, program: Program) -> None:

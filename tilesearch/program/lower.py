@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilesearch.errors import InputError, Issue
 from tilesearch.program.attention import lower_attention
 from tilesearch.program.block_scaled_gemm import lower_block_scaled_gemm
 from tilesearch.program.conv2d import lower_conv2d
@@ -19,6 +20,7 @@ from tilesearch.program.rows import lower_rows
 from tilesearch.specs.ops import (
     Attention,
     BlockScaledGemm,
+    Chain,
     Conv2d,
     Einsum,
     Elementwise,
@@ -45,5 +47,10 @@ _LOWERINGS: dict[type[OpSpec], Callable[[Any], Program]] = {
 
 
 def lower(op: OpSpec) -> Program:
-    """The program of `op`. Every registered operator kind has exactly one lowering."""
+    """The program of `op`. Every registered operator kind has exactly one lowering.
+
+    Raises `InputError` for a chain, which is several operators.
+    """
+    if isinstance(op, Chain):
+        raise InputError(Issue("a chain of operators is a question for `tilesearch fuse`", "ops"))
     return _LOWERINGS[type(op)](op)

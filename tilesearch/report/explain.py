@@ -21,7 +21,11 @@ def _document(answer: ExplainAnswer, subject: str) -> Document:
         sets = [_set(answer, correction) for correction in answer.corrections]
         document.add(
             Table([Column("rule"), Column("says", wraps=True)], [[name, _says(answer, name)] for name in answer.core]),
-            Text("Without any one of them the others go together." if len(answer.core) > 1 else ""),
+            Text(
+                "Each of them is needed for this conflict; what the whole problem would need is next."
+                if len(answer.core) > 1
+                else ""
+            ),
             Listing("to make room, drop one of these sets of rules", sets, numbered=True),
             Listing("nearest that fit", [nearest_text(n) for n in answer.nearest], numbered=True),
         )

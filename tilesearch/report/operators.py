@@ -136,7 +136,12 @@ def _einsum(op: OpTable) -> str:
     return f"einsum {op.get('expression')}, {extents}, {'/'.join(map(str, types))}"
 
 
+def _chain(op: OpTable) -> str:
+    return " > ".join(f"{link['name']} ({op_text(link['op'])})" for link in op.get("ops", ()))
+
+
 _WORDS: dict[str, Callable[[OpTable], str]] = {
+    "chain": _chain,
     "gemm": _gemm,
     "block_scaled_gemm": _block_scaled,
     "grouped_gemm": _grouped,

@@ -152,6 +152,33 @@ def grid(device: NvidiaDevice, blocks: Expr) -> Rule:
     )
 
 
+def split_parts(parts: Expr, steps: Expr) -> Rule:
+    """C4.split_k: each part of a split reduction has at least one step to do."""
+    return Rule(
+        id="C4.split_k",
+        sentence="no part of a split reduction is empty",
+        value=parts,
+        limit=steps,
+        unit="parts",
+        source="the reduction's extent in steps",
+    )
+
+
+def cluster(device: NvidiaDevice, blocks: Expr) -> Rule:
+    """C4.cluster: blocks of a thread-block cluster, against the portable size; 1 where there are no clusters."""
+    quantity = device.cluster_max_size
+    bound = limit(device, "cluster_max_size") if quantity.applies else const(1)
+    return Rule(
+        id="C4.cluster",
+        sentence="a cluster has no more blocks than the device's portable cluster size",
+        value=blocks,
+        limit=bound,
+        unit="blocks",
+        source=source(device, "cluster_max_size"),
+        unknown=f"{device.name}: cluster_max_size is not known",
+    )
+
+
 @dataclass(frozen=True)
 class TileShape:
     """The block tile of a contraction and the warps that share it, as trees."""

@@ -61,6 +61,14 @@ class ModelSpec(BaseModel):
     blocks_per_sm: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
 
 
+class FuseSpec(BaseModel):
+    """How `fuse` counts: all bytes of each version, or only those of outputs and partials."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    count: Literal["all", "outputs"] = "all"
+
+
 class RulesSpec(BaseModel):
     """Which rules apply: a preset, the user's own, and ids to drop or to require."""
 

@@ -14,9 +14,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.specs.data import data_dir
 from tilesearch.specs.devices import Device, load_device
-from tilesearch.specs.kernels import ALIASES, TILE_VARIABLES, KernelSpec, ModelSpec, RulesSpec
-from tilesearch.specs.ops import MAX_EXTENT, OpSpec, parse_op
-from tilesearch.specs.validation import Fault, fault, faults, find_issues, load_toml, shown
+from tilesearch.specs.kernels import ALIASES, TILE_VARIABLES, FuseSpec, KernelSpec, ModelSpec, RulesSpec
+from tilesearch.specs.ops import MAX_EXTENT, Chain, OpSpec, parse_op
+from tilesearch.specs.validation import Fault, fault, faults, find_issues, load_toml, shown, validate
 
 THREADS = ("num_threads", "threads")
 """Names under which languages count threads instead of warps."""
@@ -87,18 +87,20 @@ Domain = Annotated[tuple[int, ...], BeforeValidator(_domain)]
 
 
 class ProblemFile(BaseModel):
-    """The top level of a problem file. `op` is checked by the operator's own model."""
+    """The top level of a problem file. `op` is checked by the operator's own model, as is each of `ops`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     device: StrictStr
     name: StrictStr | None = None
     note: StrictStr = ""
-    op: dict[str, Any]
+    op: dict[str, Any] | None = None
+    ops: list[dict[str, Any]] | None = None
     kernel: KernelSpec = KernelSpec()
     space: dict[str, Domain] = Field(default_factory=dict)
     rules: RulesSpec = RulesSpec()
     model: ModelSpec = ModelSpec()
+    fuse: FuseSpec = FuseSpec()
     search: SearchSpec = SearchSpec()
 
 
@@ -112,6 +114,7 @@ class Problem:
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     rules: RulesSpec = field(default_factory=RulesSpec)
     model: ModelSpec = field(default_factory=ModelSpec)
+    fuse: FuseSpec = field(default_factory=FuseSpec)
     search: SearchSpec = field(default_factory=SearchSpec)
     name: str = ""
     source: str = ""
@@ -151,14 +154,30 @@ def make_problem(data: Mapping[str, Any], source: str = "", base: Path | None = 
     spec = find_issues(ProblemFile, data, source)
     if isinstance(spec, list):
         issues += spec
-    op = _collect(issues, lambda: parse_op(data["op"], source)) if _is_table(data, "op") else None
+    op = _operator(data, source, issues)
     device = None
     if isinstance(data.get("device"), str):
         device = _collect(issues, lambda: _device(str(data["device"]), base, source))
     if issues or isinstance(spec, list) or op is None or device is None:
         raise InputError(issues)
     _check_preset(spec, data, source)
-    return Problem(op, device, spec.kernel, spec.space, spec.rules, spec.model, spec.search, spec.name or name, source)
+    tables = {key: getattr(spec, key) for key in ("kernel", "space", "rules", "model", "fuse", "search")}
+    return Problem(op, device, **tables, name=spec.name or name, source=source)
+
+
+def _operator(data: Mapping[str, Any], source: str, issues: list[Issue]) -> OpSpec | None:
+    """The operator of [op], or the chain of [[ops]]; what is wrong with them goes to `issues`."""
+    if "op" in data and "ops" in data:
+        issues.append(Issue("stands beside [op]", "ops", source, "a file holds one operator or one chain"))
+    elif "ops" in data:
+        chain = _collect(issues, lambda: validate(Chain, {"ops": data["ops"]}, source))
+        return chain if isinstance(chain, Chain) else None
+    elif _is_table(data, "op"):
+        op = _collect(issues, lambda: parse_op(data["op"], source))
+        return op if isinstance(op, OpSpec) else None
+    elif "op" not in data:
+        issues.append(Issue("is required and absent", "op", source))
+    return None
 
 
 def _is_table(data: Mapping[str, Any], key: str) -> bool:
@@ -192,13 +211,15 @@ def _check_preset(spec: ProblemFile, data: Mapping[str, Any], source: str) -> No
 
 def _find(path: str | Path) -> Path:
     place = Path(path)
-    if os.path.exists(place) or (place.suffix != ".toml" and place.parent != Path()):
+    if os.path.exists(place) or (place.suffix != ".toml" and place.is_absolute()):
         return place
     shipped = data_dir("problems")
     stem = place.name.removesuffix(".toml")
-    if place.parent in (Path(), Path("problems")) and os.path.isfile(shipped / f"{stem}.toml"):
-        return shipped / f"{stem}.toml"
-    names = sorted(p.stem for p in shipped.glob("*.toml"))
+    folders = place.parent.parts[1:] if place.parent.parts[:1] == ("problems",) else place.parent.parts
+    found = shipped.joinpath(*folders, f"{stem}.toml")
+    if os.path.isfile(found):
+        return found
+    names = sorted(str(p.relative_to(shipped).with_suffix("")) for p in shipped.rglob("*.toml"))
     hint = suggest(stem, names).replace("allowed: ", "shipped problems: ")
     raise InputError(Issue("no such problem file", source=str(path), hint=hint))
 
@@ -250,6 +271,8 @@ def parse_tile(text: str | Mapping[str, Any]) -> dict[str, int]:
 
     Raises `InputError` for a malformed item, an unknown variable, or a value that is no positive integer.
     """
+    if not isinstance(text, str | Mapping):
+        raise InputError(Issue(f"text or a mapping is wanted, got {type(text).__name__}", "tile"))
     issues: list[Issue] = []
     pairs = list(text.items()) if isinstance(text, Mapping) else _split_tile(text, issues)
     tile: dict[str, int] = {}

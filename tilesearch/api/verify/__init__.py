@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tilesearch.answers import VerifyAnswer
 from tilesearch.api.verify.ascend import verify_tasks
+from tilesearch.api.verify.carver import verify_carver
 from tilesearch.api.verify.cases import verify_cases
 from tilesearch.api.verify.feasibility import verify_feasibility
 from tilesearch.api.verify.figures import verify_figures
@@ -22,6 +23,7 @@ VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
     "cases": verify_cases,
     "feasibility": verify_feasibility,
     "ascend-tasks": verify_tasks,
+    "carver": verify_carver,
     "figures": verify_figures,
     "occupancy": verify_occupancy,
     "spaces": verify_spaces,

@@ -11,10 +11,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
 
 from tilesearch.errors import InputError, Issue, suggest
-from tilesearch.specs.validation import load_toml, validate
+from tilesearch.specs.validation import fault, load_toml, validate
 
 Positive = Annotated[StrictInt, Field(gt=0)]
 Pair = tuple[Positive, Positive]
+WIDEST_BITS = 64
+"""Bits of the widest element."""
+
+Transaction = Annotated[StrictInt, Field(ge=WIDEST_BITS // 8)]
 
 _DTYPE = re.compile(r"^(?:float|bfloat|int|uint)([0-9]{1,3})(?:_[a-z0-9]+)?$")
 
@@ -37,7 +41,7 @@ class CarverDevice(BaseModel):
     warp_size: Positive
     sm_version: Positive
     l2_cache_size_bytes: Positive
-    transaction_size: Pair
+    transaction_size: tuple[Transaction, Transaction]
     bandwidth: Pair
     mma_shapes: Annotated[tuple[Pair, ...], Field(min_length=1)]
 
@@ -47,6 +51,12 @@ class CarverDevice(BaseModel):
         if isinstance(data, Mapping) and isinstance(data.get("smem_cap"), int) and "max_smem_usage" not in data:
             return {**data, "max_smem_usage": 2 * data["smem_cap"]}
         return data
+
+    @model_validator(mode="after")
+    def _room_for_a_block(self) -> CarverDevice:
+        if self.max_smem_usage < self.smem_cap:
+            raise fault("must be at least smem_cap", key="max_smem_usage")
+        return self
 
     @property
     def write_bytes(self) -> int:
@@ -102,7 +112,7 @@ def rasterizes(device: CarverDevice) -> bool:
 def bits_of(dtype: str) -> int:
     """Bits of an element, from the type's name in TVM's spelling. Raises `InputError` for other spellings."""
     match = _DTYPE.match(dtype)
-    if match is None or int(match[1]) == 0:
+    if match is None or not 0 < int(match[1]) <= WIDEST_BITS:
         hint = "float16, bfloat16, float32, float8_e4m3, int8, int32, …"
         raise InputError(Issue(f"unknown data type {dtype!r}", "dtype", hint=hint))
     return int(match[1])

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
+from tilesearch.errors import InputError, Issue
 from tilesearch.models.carver.carver import recommended, run
 from tilesearch.models.carver.device import CarverDevice
 from tilesearch.models.carver.policies import TensorCorePolicy
@@ -84,8 +85,14 @@ def compare(data: Mapping[str, Any]) -> list[str]:
 
 
 def read_oracle(data: Mapping[str, Any], source: str = "") -> OracleFile:
-    """The file's contents, checked. `source` serves the messages."""
-    return validate(OracleFile, data, source)
+    """The file's contents, checked. `source` serves the messages.
+
+    Raises `InputError` for data that are no recorded run, or that record nothing.
+    """
+    file = validate(OracleFile, data, source)
+    if file.failure is None and all(data.get(key) is None for key in _COMPARED):
+        raise InputError(Issue("nothing is recorded that could be compared", source=source))
+    return file
 
 
 def differences(file: OracleFile) -> list[Difference]:

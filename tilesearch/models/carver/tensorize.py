@@ -55,10 +55,10 @@ def tensorize(p: Any, device: CarverDevice) -> Graph | str:
             tuple(rewritten(node, p) for node in matmul(p).nodes)
         )
     if isinstance(p, par.FlashAttention):
-        graph = attention(p)
-        products = [Product(p.seq_length, n.space[-1], n.reduce[-1], p.in_dtype, p.accum_dtype) for n in graph.nodes]
+        inner = [(p.seq_kv_length, p.head_dim), (p.head_dim, p.seq_kv_length)]
+        products = [Product(p.seq_length, n, k, p.in_dtype, p.accum_dtype) for n, k in inner]
         found = next((why for product in products if (why := product.obstacle(device))), "")
-        return found or Graph(tuple(rewritten(node, p) for node in graph.nodes))
+        return found or Graph(tuple(rewritten(node, p) for node in attention(p).nodes))
     if isinstance(p, par.Conv):
         return _conv(p, device)
     return "the function is not a matrix product"

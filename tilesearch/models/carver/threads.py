@@ -12,7 +12,7 @@ from tilesearch.models.carver.graph import Node, Sizes
 from tilesearch.models.carver.traffic import moved
 
 MOST_THREADS = 1024
-"""CUDA's most threads a block."""
+"""Most threads a block that carver tries, on every device."""
 
 _VECTORS = (16, 8, 4, 2)
 _VECTOR_BITS = 128

@@ -3,6 +3,7 @@
 from tilesearch.specs.ops.attention import Attention
 from tilesearch.specs.ops.base import MAX_EXTENT, OpSpec
 from tilesearch.specs.ops.block_scaled_gemm import BlockScaledGemm
+from tilesearch.specs.ops.chain import Chain, Link
 from tilesearch.specs.ops.conv2d import Conv2d
 from tilesearch.specs.ops.einsum import Einsum
 from tilesearch.specs.ops.elementwise import Elementwise
@@ -18,12 +19,14 @@ __all__ = [
     "OP_KINDS",
     "Attention",
     "BlockScaledGemm",
+    "Chain",
     "Conv2d",
     "Einsum",
     "Elementwise",
     "Gemm",
     "Gemv",
     "GroupedGemm",
+    "Link",
     "Op",
     "OpSpec",
     "Reduction",

@@ -6,7 +6,9 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
+from tilesearch.specs.dtypes import dtype
 from tilesearch.specs.ops.base import DTypeName, Extent, OpSpec, accumulator_of
+from tilesearch.specs.validation import fault
 
 
 class Gemm(OpSpec):
@@ -37,4 +39,8 @@ class Gemm(OpSpec):
     def _fill_dtypes(self) -> Self:
         self.fill(a=self.dtype, b=self.dtype, out=self.dtype)
         self.fill(acc=accumulator_of(self.operand("a")))
+        widest = max((dtype(self.operand(name)) for name in ("a", "b")), key=lambda kind: kind.bits)
+        acc = dtype(self.operand("acc"))
+        if acc.bits < widest.bits:
+            raise fault(f"{acc} is narrower than the inputs, {widest}", "leave acc out for the default", key="acc")
         return self

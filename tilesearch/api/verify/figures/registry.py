@@ -12,11 +12,9 @@ _HOLE = "([A-Za-z0-9_]+)"
 _FIGURES: dict[re.Pattern[str], Compute] = {}
 
 NOT_BUILT: dict[str, str] = {
-    "sincos.split": "fuse (chains of operators)",
     "qk.": "the design sheet",
     "m5.": "the Ascend model",
     "m6.": "the design sheet",
-    "split.": "the fuse and split criteria",
     "ascend.": "the Ascend model",
 }
 """What the figures still wait for, by the beginning of their ids. Who builds a part takes its line out."""
