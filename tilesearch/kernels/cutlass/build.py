@@ -20,7 +20,6 @@ from tilesearch.rules.occupancy import Load
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.instructions import Instruction, instructions_for
 
-
 _KINDS = ("gemm", "grouped_gemm")
 
 
