@@ -105,7 +105,8 @@ def shared_bytes(kernel: Attention) -> Expr:
         return 4 * (kernel.rows + kernel.keys) * kernel.head_dim  # Q and K staged as fp32, whatever the stages
     query = _bytes(kernel.rows * kernel.head_dim, size)
     key, value = _bytes(kernel.keys * kernel.head_dim, size), _bytes(kernel.keys * kernel.value_dim, size)
-    in_turn, buffered = maximum(key, value), _buffers(kernel) * (key + value)
+    in_turn = maximum(key, value) if _data(kernel)["in_turn"] else key + value
+    buffered = _buffers(kernel) * (key + value)
     if not kernel.tma:
         buffered = select(kernel.stages.eq(1), in_turn, buffered) if kernel.copied else in_turn
     total = query + buffered + _staged_p(kernel) + _extras(kernel)
@@ -151,7 +152,7 @@ def _extras(kernel: Attention) -> Expr:
         return select(stages * kernel.keys > kernel.rows, again, plain)
     data = _data(kernel)
     on_wgmma = select(stages > 1, int(data["wgmma"]) + int(data["rows"]) * kernel.rows, int(data["mma"]))
-    on_mma = select(_p_is_shared(kernel), 0, int(data["mma"]))
+    on_mma = select(_p_is_shared(kernel), 0 if data["in_turn"] else int(data["mma"]), int(data["mma"]))
     return select(kernel.path.tcgen05, 4 * size, select(kernel.path.wgmma, on_wgmma, on_mma))
 
 
