@@ -81,7 +81,9 @@ def complete_tile(model: Model, values: Mapping[str, int]) -> dict[str, int]:
     full: dict[str, int] = {}
     for variable in model.variables:
         value = values.get(variable.name, variable.default or None)
-        if value is not None:
+        if value == 0 and 0 not in variable.universe:
+            issues.append(Issue("must be at least 1 in this language, got 0", f"tile.{variable.name}"))
+        elif value is not None:
             full[variable.name] = value
         elif len(variable.domain) == 1:
             full[variable.name] = variable.domain[0]

@@ -26,13 +26,28 @@ def build_model(context: Context) -> Model:
 
     Raises `InputError` with every fault of the [rules] and [space] tables.
     """
+    issues = _foreign(context)
+    if issues:
+        raise InputError(issues)
     model = LANGUAGES[context.kernel.language](context)
-    issues: list[Issue] = []
     rules = _without(model.rules, context, issues)
     rules += _users_rules(model, context, issues)
     if issues:
         raise InputError(issues)
     return replace(model, rules=rules)
+
+
+def _foreign(context: Context) -> list[Issue]:
+    """Keys that the language has no use for: they would be ignored without a word."""
+    kernel = context.kernel
+    if kernel.language != "generic":
+        if context.rules.preset == "default":
+            return []
+        message = f"the preset {context.rules.preset} belongs to the generic language, this one is {kernel.language}"
+        return [Issue(message, "rules.preset", context.source)]
+    given = [name for name in ("version", "variant") if getattr(kernel, name) is not None]
+    hint = f"languages that have them: {', '.join(name for name in LANGUAGES if name != 'generic')}"
+    return [Issue(f"the generic language has no {name}s", f"kernel.{name}", context.source, hint) for name in given]
 
 
 def _without(rules: tuple[Rule, ...], context: Context, issues: list[Issue]) -> tuple[Rule, ...]:

@@ -18,6 +18,12 @@ from tilesearch.specs.kernels import ALIASES, TILE_VARIABLES, FuseSpec, KernelSp
 from tilesearch.specs.ops import MAX_EXTENT, Chain, OpSpec, parse_op
 from tilesearch.specs.validation import Fault, fault, faults, find_issues, load_toml, shown, validate
 
+THREADS = ("num_threads", "threads")
+"""Names under which languages count threads instead of warps."""
+
+MAY_BE_ZERO = {"num_stages": 0}
+"""Variables whose least value is not 1: TileLang's loops without a pipeline have no stage."""
+
 MAX_DOMAIN = 65_536
 """Most values that one variable may take."""
 
@@ -240,10 +246,10 @@ def canonical_space(space: Mapping[str, Any], source: str, issues: list[Issue]) 
     result: dict[str, Any] = {}
     for written, domain in space.items():
         name = variable_name(str(written))
-        if name == "num_threads":
+        if name in THREADS:
             name, domain = "num_warps", _threads_to_warps(domain, f"space.{written}", source, issues)
         if name not in TILE_VARIABLES:
-            known = [*TILE_VARIABLES, *ALIASES, "num_threads"]
+            known = [*TILE_VARIABLES, *ALIASES, *THREADS]
             issues.append(Issue("unknown variable", f"space.{written}", source, suggest(str(written), known)))
         elif name in result:
             issues.append(Issue(f"{name} is given twice", f"space.{written}", source))
@@ -272,12 +278,14 @@ def parse_tile(text: str | Mapping[str, Any]) -> dict[str, int]:
     tile: dict[str, int] = {}
     for written, value in pairs:
         name, number = variable_name(str(written)), _tile_value(value)
-        if name == "num_threads" and number is not None and number % 32 == 0:
+        if name in THREADS and number is not None and number % 32 == 0:
             name, number = "num_warps", number // 32
+        least = MAY_BE_ZERO.get(name, 1)
         if name not in TILE_VARIABLES:
             issues.append(Issue("unknown variable", f"tile.{written}", hint=suggest(str(written), TILE_VARIABLES)))
-        elif number is None or not 1 <= number <= MAX_EXTENT:
-            issues.append(Issue(f"a whole number from 1 to {MAX_EXTENT} is wanted, got {value!r}", f"tile.{written}"))
+        elif number is None or not least <= number <= MAX_EXTENT:
+            wanted = f"a whole number from {least} to {MAX_EXTENT} is wanted, got {value!r}"
+            issues.append(Issue(wanted, f"tile.{written}"))
         elif name in tile:
             issues.append(Issue(f"{name} is given twice", f"tile.{written}"))
         else:

@@ -20,6 +20,8 @@ from tilesearch.rules.occupancy import Load
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.instructions import Instruction, instructions_for
 
+_KINDS = ("gemm", "grouped_gemm")
+
 
 @dataclass(frozen=True)
 class Gemm:
@@ -59,8 +61,8 @@ def build(context: Context) -> Model:
     device, program = context.device, context.program
     if not isinstance(device, NvidiaDevice):
         raise InputError(Issue(f"the cutlass language has no rules for {device.vendor} devices", "device"))
-    if not program.contractions or program.kind == "attention":
-        hint = "it has rules for matrix products; generic covers every operator"
+    if program.kind not in _KINDS:
+        hint = f"it has rules for {' and '.join(_KINDS)}; generic covers every operator"
         raise InputError(
             Issue(f"the cutlass language has no rules for {program.kind}", "op.kind", context.source, hint)
         )

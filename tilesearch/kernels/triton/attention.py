@@ -33,9 +33,6 @@ from tilesearch.rules.model import named
 from tilesearch.rules.nvidia import TileShape
 from tilesearch.specs.dtypes import DType
 
-_INSTRUCTION_ROWS = 16  # of one warp
-_LANES = 32
-
 
 @dataclass(frozen=True)
 class Attention:
@@ -105,7 +102,8 @@ def shared_bytes(kernel: Attention) -> Expr:
         return 4 * (kernel.rows + kernel.keys) * kernel.head_dim  # Q and K staged as fp32, whatever the stages
     query = _bytes(kernel.rows * kernel.head_dim, size)
     key, value = _bytes(kernel.keys * kernel.head_dim, size), _bytes(kernel.keys * kernel.value_dim, size)
-    in_turn, buffered = maximum(key, value), _buffers(kernel) * (key + value)
+    in_turn = maximum(key, value) if _data(kernel)["in_turn"] else key + value
+    buffered = _buffers(kernel) * (key + value)
     if not kernel.tma:
         buffered = select(kernel.stages.eq(1), in_turn, buffered) if kernel.copied else in_turn
     total = query + buffered + _staged_p(kernel) + _extras(kernel)
@@ -151,7 +149,7 @@ def _extras(kernel: Attention) -> Expr:
         return select(stages * kernel.keys > kernel.rows, again, plain)
     data = _data(kernel)
     on_wgmma = select(stages > 1, int(data["wgmma"]) + int(data["rows"]) * kernel.rows, int(data["mma"]))
-    on_mma = select(_p_is_shared(kernel), 0, int(data["mma"]))
+    on_mma = select(_p_is_shared(kernel), 0 if data["in_turn"] else int(data["mma"]), int(data["mma"]))
     return select(kernel.path.tcgen05, 4 * size, select(kernel.path.wgmma, on_wgmma, on_mma))
 
 
@@ -160,8 +158,10 @@ def registers_of(kernel: Attention, threads: Expr) -> Registers:
     data = kernel.compiler.data["registers"]
     own, overhead = data["attention"], data["overhead"]["value"]
     # Warps stand along the rows: beyond one for each 16 rows they hold copies of the same scores.
-    along = named("warps_along_rows", minimum(Var("num_warps"), maximum(1, kernel.rows // _INSTRUCTION_ROWS)), "warps")
-    copies = select(kernel.on_wide, along * _LANES, threads)
+    along = named(
+        "warps_along_rows", minimum(Var("num_warps"), maximum(1, kernel.rows // kernel.compiler.fragment_rows)), "warps"
+    )
+    copies = select(kernel.on_wide, along * kernel.compiler.lanes, threads)
     scores = ceildiv(kernel.rows * kernel.keys, copies)
     output = ceildiv(kernel.rows * kernel.value_dim, threads)
     causal = own["causal"] if kernel.program.band is not None else 0
@@ -169,7 +169,7 @@ def registers_of(kernel: Attention, threads: Expr) -> Registers:
     live = output + ceildiv(scores, 2) + own["live_base"] + causal
     # Where the warps share the keys, each keeps its share of K and V as operands.
     share = ceildiv(kernel.keys * maximum(kernel.head_dim, kernel.value_dim) * kernel.operand.bits, 32 * threads)
-    crowded = all_of(negate(kernel.on_wide), kernel.rows < _INSTRUCTION_ROWS * Var("num_warps"))
+    crowded = all_of(negate(kernel.on_wide), kernel.rows < kernel.compiler.fragment_rows * Var("num_warps"))
     both = scores + output + share
     crowded_use = maximum(own["shared_least"], both * own["shared_percent"] // 100)
     cap = register_cap(kernel.compiler.device, threads)

@@ -29,6 +29,10 @@ from tilesearch.specs.devices import AmdDevice, NvidiaDevice
 _CLUSTER = ("cluster_m", "cluster_n")  # num_ctas stays 1: the loops of Triton's users do not set it
 
 
+_MEASURED = ("gemm", "block_scaled_gemm")
+"""Products whose kernels were compiled; the others are taken to be like them."""
+
+
 @dataclass(frozen=True)
 class TensorMemoryUse:
     """The rule on tensor memory, and the blocks that an SM's columns admit."""
@@ -115,6 +119,10 @@ def build(context: Context) -> Model:
         return _attention(Frame(context, device))
     if program.contractions:
         return _matrix(Frame(context, device))
+    if program.kind == "reduction" and program.split is not None:
+        hint = "softmax, layernorm and rmsnorm have rules; generic covers every operator"
+        message = "the triton language has no rules for reductions that stream their rows yet"
+        raise InputError(Issue(message, "op.function", context.source, hint))
     if program.kind in _ROWWISE:
         return _rowwise(Frame(context, device), _ROWWISE[program.kind])
     hint = f"it has rules for matrix products, attention, {', '.join(_ROWWISE)}; generic covers every operator"
@@ -142,7 +150,8 @@ def _matrix(frame: Frame) -> Model:
     model = frame.model(
         matmul.shared_bytes(product), registers, shape, kernel.persistent, _tensor_memory(frame, path, tile)
     )
-    return replace(model, remarks=path.remarks)
+    notes = () if program.kind in _MEASURED else (f"{program.kind}: judged as the matrix product that it lowers to",)
+    return replace(model, remarks=path.remarks, notes=notes)
 
 
 def _tensor_memory(frame: Frame, path: Path, tile: nvidia.TileShape) -> TensorMemoryUse | None:

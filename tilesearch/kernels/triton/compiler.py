@@ -8,6 +8,7 @@ from typing import Any
 
 from tilesearch.kernels.base import Context, language_data
 from tilesearch.kernels.versions import Version, since, variant_of, version_of
+from tilesearch.rules.limits import number
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.dtypes import DType
 from tilesearch.specs.instructions import Instruction, instructions_for
@@ -49,6 +50,16 @@ class Compiler:
     def async_copies(self) -> bool:
         """Whether the device copies to shared memory without registers."""
         return _capability(self.device) >= _parsed(self.data["async_copy_from"]["value"])
+
+    @property
+    def lanes(self) -> int:
+        """Threads of a warp."""
+        return number(self.device, "warp_size")
+
+    @property
+    def fragment_rows(self) -> int:
+        """Rows of the accumulator that one warp holds of one instruction."""
+        return int(self.data["fragment"]["rows"])
 
     @property
     def has_stmatrix(self) -> bool:

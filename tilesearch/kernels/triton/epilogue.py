@@ -13,10 +13,6 @@ from tilesearch.rules.expr import Expr, all_of, any_of, maximum, minimum, select
 from tilesearch.rules.model import named
 from tilesearch.rules.nvidia import TileShape
 
-_LANES = 32
-_INSTRUCTION_ROWS = 16  # of one warp, in wgmma as in mma
-_PAIRED_ROW = 8  # the row distance between the two halves of a warp's accumulator
-
 
 @dataclass(frozen=True)
 class _Layouts:
@@ -50,24 +46,24 @@ def conversion_scratch(compiler: Compiler, out: Tensor, tile: TileShape, path: P
 
 def _layouts(compiler: Compiler, tile: TileShape, path: Path, bits: int, hinted: bool, rows_first: bool) -> _Layouts:
     widest = max(1, 8 * compiler.number("vector_bytes") // bits) if hinted else 1
-    vector = minimum(widest, maximum(1, tile.m * tile.n // (tile.warps * _LANES)))
-    lanes = minimum(_LANES, maximum(1, tile.n // vector))
+    vector = minimum(widest, maximum(1, tile.m * tile.n // (tile.warps * compiler.lanes)))
+    lanes = minimum(compiler.lanes, maximum(1, tile.n // vector))
     along = minimum(tile.warps, maximum(1, tile.n // (vector * lanes)))
-    warps_m = select(path.wgmma, _warps_of_wgmma(tile), _warps_of_mma(tile, rows_first))
+    warps_m = select(path.wgmma, _warps_of_wgmma(compiler, tile), _warps_of_mma(compiler, tile, rows_first))
     return _Layouts(
-        rows_of_warps=_INSTRUCTION_ROWS * warps_m,
-        rows_of_pass=_LANES * tile.warps // (lanes * along),
+        rows_of_warps=compiler.fragment_rows * warps_m,
+        rows_of_pass=compiler.lanes * tile.warps // (lanes * along),
         vector=vector,
         warps_n=maximum(1, tile.warps // warps_m),
     )
 
 
-def _warps_of_wgmma(tile: TileShape) -> Expr:
+def _warps_of_wgmma(compiler: Compiler, tile: TileShape) -> Expr:
     """Warps along M: as many as the tile has rows for."""
-    return minimum(tile.warps, maximum(1, tile.m // _INSTRUCTION_ROWS))
+    return minimum(tile.warps, maximum(1, tile.m // compiler.fragment_rows))
 
 
-def _warps_of_mma(tile: TileShape, rows_first: bool) -> Expr:
+def _warps_of_mma(compiler: Compiler, tile: TileShape, rows_first: bool) -> Expr:
     """Warps along M: the longer side of the tile is halved until it is the shorter, then both in turn.
 
     `rows_first` says which side takes the odd one (AccelerateMatmul.cpp, warpsPerTile).
@@ -76,7 +72,7 @@ def _warps_of_mma(tile: TileShape, rows_first: bool) -> Expr:
     rest = maximum(1, select(tile.m >= tile.n, tile.warps * tile.n // tile.m, tile.warps * tile.m // tile.n))
     two, four = (2, 8) if rows_first else (4, 16)
     root = select(rest >= four, 4, select(rest >= two, 2, 1))
-    return minimum(maximum(1, tile.m // _INSTRUCTION_ROWS), lead * root)
+    return minimum(maximum(1, tile.m // compiler.fragment_rows), lead * root)
 
 
 def _rounds(compiler: Compiler, tile: TileShape, path: Path, layouts: _Layouts, bits: int, hinted: bool) -> Expr:
@@ -89,12 +85,12 @@ def _rounds(compiler: Compiler, tile: TileShape, path: Path, layouts: _Layouts, 
     take fewer rounds than this says.
     """
     again = maximum(1, tile.m // maximum(layouts.rows_of_warps, layouts.rows_of_pass))
-    common = select(layouts.rows_of_pass <= _PAIRED_ROW, 2 * again, again)
+    common = select(layouts.rows_of_pass <= compiler.data["fragment"]["paired_row"], 2 * again, again)
     if not hinted:
         return select(layouts.rows_of_pass.eq(1), common, 1)
     if bits == 16 and compiler.has_stmatrix:
         return common
     widened = max(1, 8 * compiler.number("vector_bytes") // bits // 2)
     fewer = maximum(1, common // widened)
-    whole_rows = all_of(_LANES * layouts.vector >= tile.n, layouts.warps_n <= 4, tile.n >= _LANES * 8)
+    whole_rows = all_of(compiler.lanes * layouts.vector >= tile.n, layouts.warps_n <= 4, tile.n >= compiler.lanes * 8)
     return select(any_of(path.wgmma, path.tcgen05), fewer, select(whole_rows, common, fewer))

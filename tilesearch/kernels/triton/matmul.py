@@ -15,9 +15,6 @@ from tilesearch.rules.model import Rule, constant
 from tilesearch.rules.nvidia import TileShape
 from tilesearch.specs.dtypes import DType
 
-_LANES = 32
-_INSTRUCTION_ROWS = 16  # of one warp
-
 
 @dataclass(frozen=True)
 class Kernel:
@@ -155,10 +152,10 @@ def _scales(product: Product) -> Expr:
         return as_expr(0)
     tile = product.tile
     if since(product.compiler.data["block_scales"], product.compiler.version)["tile"]:
-        padded = 4 * minimum(tile.m, _INSTRUCTION_ROWS * tile.warps) * (tile.n + 4)
+        padded = 4 * minimum(tile.m, product.compiler.fragment_rows * tile.warps) * (tile.n + 4)
         return select(product.path.wgmma, padded, 0)
     longest = maximum(tile.m, tile.n)
-    return select(longest >= _LANES * tile.warps, 4 * longest, 0)
+    return select(longest >= product.compiler.lanes * tile.warps, 4 * longest, 0)
 
 
 def _with_epilogue(product: Product, loop: Expr) -> Expr:

@@ -12,8 +12,6 @@ from tilesearch.rules.expr import Expr, Var, all_of, ceildiv, const, maximum, mi
 from tilesearch.rules.geometry import Geometry, storage
 from tilesearch.rules.model import named
 
-_LANES = 32
-
 
 @dataclass(frozen=True)
 class Footprint:
@@ -37,8 +35,8 @@ def rows_of(compiler: Compiler, program: Program, geometry: Geometry, threads: E
     held = ceildiv(rows * columns, threads)
     value = program.tensors[0]
     widest = max(1, 8 * compiler.number("vector_bytes") // value.dtype.bits)
-    vector = minimum(widest, maximum(1, rows * columns // (warps * _LANES)))
-    along = named("warps_along_row", minimum(warps, maximum(1, columns // (_LANES * vector))), "warps")
+    vector = minimum(widest, maximum(1, rows * columns // (warps * compiler.lanes)))
+    along = named("warps_along_row", minimum(warps, maximum(1, columns // (compiler.lanes * vector))), "warps")
     partial = select(along > 1, 4 * rows * along, 0)
     weights = [t for t in program.tensors if t.role is Role.TABLE]
     widest_weight = max((storage(const(columns), t.dtype) for t in weights), key=_size, default=None)

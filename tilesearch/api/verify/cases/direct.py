@@ -11,7 +11,7 @@ from tilesearch.kernels.base import language_data
 from tilesearch.rules.compiled import register_cap
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import const
-from tilesearch.rules.limits import number
+from tilesearch.rules.limits import number, numbers
 from tilesearch.rules.occupancy import Load, launch_registers
 from tilesearch.specs.devices import AmdDevice, Device, NvidiaDevice, load_device
 from tilesearch.specs.devices.ascend import AscendDevice
@@ -25,12 +25,14 @@ def direct_answer(case: Case) -> Answered | None:
     rule = _DIRECT.get(case.op.kind)
     if rule is not None:
         return rule(case)
+    if {"threads", "regs_per_thread"} <= set(case.config):
+        return _launch(case)
     if "shared_bytes" in case.config:
         return _reported_bytes(case)
     if "launch_bound" in case.config:
         return _launch_bound(case)
-    if "grid" in case.config and case.device.lower().startswith("ascend"):
-        return _ascend_grid(case)
+    if "grid" in case.config:
+        return _grid(case)
     return None
 
 
@@ -118,11 +120,17 @@ def _vector(case: Case) -> Answered:
     return _buffer(case, "UB_required", "ub_bytes", wanted)
 
 
-def _ascend_grid(case: Case) -> Answered:
-    """Programs of a launch against what the launcher numbers."""
-    grid = case.config["grid"]
-    programs = prod(grid) if isinstance(grid, list) else int(grid)
-    fits = programs <= language_data("triton")["ascend_programs"]["value"]
+def _grid(case: Case) -> Answered:
+    """Programs of a launch: each axis against the device's, or all of them against what an NPU's launcher numbers."""
+    given = case.config["grid"]
+    grid = given if isinstance(given, list) else [given]
+    programs = prod(grid)
+    device = device_of(case.device, case.limit_bytes)
+    if isinstance(device, AscendDevice):
+        fits = programs <= language_data("triton")["ascend_programs"]["value"]
+    else:
+        most = numbers(_nvidia(case), "max_grid")
+        fits = all(axis <= limit for axis, limit in zip(grid, most, strict=False))
     return Answered("fits" if fits else "infeasible", () if fits else ("C4",), {"grid": programs})
 
 

@@ -20,6 +20,10 @@ _LANGUAGES = {
     "cutlass3": "cutlass",
     "cutlass2": "cutlass",
     "cutlass": "cutlass",
+    # Hand-written tiles: what is staged and nothing else.
+    "cute": "generic",
+    "cute-dsl": "generic",
+    "cutedsl": "generic",
 }
 _TILE = ("block_m", "block_n", "block_k", "num_stages", "num_warps", "split_k")
 
@@ -97,12 +101,18 @@ def _gemm(case: Case) -> Built:
     }
     types = _dtypes(case, "a", "b", "acc", "out")
     types.setdefault("out", types.get("a", "fp16") if types.get("a") not in ("fp8", "tf32") else "fp16")
-    if "block" in case.op.kind and "scal" in case.op.kind:
+    if _is_block_scaled(case):
         scaled = BlockScaledGemm(m=extents["m"], n=extents["n"], k=extents["k"])
         return scaled, tile, None
     op = Gemm.model_validate({**extents, **types, "trans_b": True})
     persistent = case.config.get("persistent") or "persistent" in case.op.kind
     return op, tile, "persistent" if persistent else None
+
+
+def _is_block_scaled(case: Case) -> bool:
+    """Whether the report says that the operands carry scales for blocks of elements."""
+    said = [case.op.kind, *case.op.shapes, *case.op.dtypes, *case.config]
+    return any("scale" in word or "block_shape" in word for word in said)
 
 
 def _attention(case: Case) -> Built:
@@ -136,7 +146,7 @@ def _elementwise(case: Case) -> Built:
 
 _OPERATORS: tuple[tuple[tuple[str, ...], Callable[[Case], Any]], ...] = (
     (("attention_fwd",), _attention),
-    (("gemm", "bmm", "matmul", "lora"), _gemm),
-    (("elementwise",), _elementwise),
+    (("gemm", "bmm", "matmul", "lora", "dot"), _gemm),
+    (("elementwise", "softmax", "norm", "reduc"), _elementwise),
 )
 """Words in an operator's name, and how such a case is posed; the first that matches counts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -50,12 +51,17 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         yield from csv.DictReader(text.splitlines())
 
 
+def _is_transposed(path: Path) -> bool:
+    """Whether a file of TileLang builds says by its name that B is transposed: feasibility_nt.jsonl."""
+    return "nt" in re.split(r"[._-]", path.name)
+
+
 def _reader_of(path: Path, rows: list[dict[str, Any]]) -> Reader:
     columns = set(rows[0]) if rows else set()
     known: tuple[tuple[set[str], Reader], ...] = (
         ({"kernel", "spec", "ok", "shared"}, first_set_build),
         ({"kind", "config", "ok", "shared"}, second_set_build),
-        ({"block_M", "threads", "status"}, partial(tilelang_build, "_nt" in path.stem)),
+        ({"block_M", "threads", "status"}, partial(tilelang_build, _is_transposed(path))),
     )
     for wanted, reader in known:
         if wanted <= columns:
