@@ -11,7 +11,7 @@ from tilesearch.rules.occupancy import Load, Residency, launch_registers, shared
 from tilesearch.specs.devices import NvidiaDevice, TensorMemory
 from tilesearch.specs.instructions import Instruction
 
-_ISA = "PTX ISA, matrix instruction shapes (hardware/instructions.toml)"
+_ISA = "PTX ISA, matrix instruction shapes (hardware/instructions/)"
 
 
 def shared_memory(device: NvidiaDevice, shared: Expr) -> Rule:
