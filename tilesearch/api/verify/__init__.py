@@ -21,10 +21,10 @@ from tilesearch.errors import InputError, Issue, suggest
 
 VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
     "ascend-schedules": verify_schedules,
-    "cases": verify_cases,
-    "feasibility": verify_feasibility,
     "ascend-tasks": verify_tasks,
     "carver": verify_carver,
+    "cases": verify_cases,
+    "feasibility": verify_feasibility,
     "figures": verify_figures,
     "occupancy": verify_occupancy,
     "spaces": verify_spaces,

@@ -96,8 +96,9 @@ def _rows(files: list[Path]) -> list[tuple[Place, LoopRow | LineRow]]:
     for path in files:
         data = load_json(path)
         instances = data.get("instances") if isinstance(data, Mapping) else data
-        if not isinstance(instances, list):
-            message = f"a list of rows under 'instances' is wanted, got {shown(instances)}"
+        if not isinstance(instances, list) or not instances:
+            got = "there are no rows" if not instances else f"got {shown(instances)}"
+            message = f"a list of rows under 'instances' is wanted, {got}"
             raise InputError(Issue(message, "instances", str(path)))
         for number, entry in enumerate(instances):
             found = _row(entry, str(path), f"instances[{number}]")
