@@ -9,7 +9,7 @@ from tilesearch.errors import InputError, Issue
 from tilesearch.program.form import Contraction, Program, Tensor
 from tilesearch.rules.ascend import costs
 from tilesearch.rules.ascend.costs import WHOLE, Clock, Cost, Mode
-from tilesearch.rules.ascend.kernel import Kernel, Statement, Store, chain, either, queues
+from tilesearch.rules.ascend.kernel import Kernel, Statement, Store, chain, either, held, queues
 from tilesearch.rules.expr import Expr, any_of, ceildiv, const, maximum, minimum, total
 from tilesearch.rules.geometry import Geometry, storage
 from tilesearch.specs.devices.ascend import AscendDevice
@@ -102,12 +102,12 @@ def stores_of(program: Program, shape: Shape, device: AscendDevice) -> tuple[Sto
         # One 64-bit factor for each column of the output.
         found.append(Store("factors", "Fixpipe", shape.n * 8))
     if epilogue_of(program):
-        held = shape.rows_per_core * shape.n
-        found.append(Store("c_ub", "UB", storage(held, shape.product.acc)))
+        share = shape.rows_per_core * shape.n
+        found.append(Store("c_ub", "UB", storage(share, shape.product.acc)))
         if shape.out.dtype != shape.product.acc:
-            found.append(Store("out_ub", "UB", storage(held, shape.out.dtype)))
+            found.append(Store("out_ub", "UB", storage(share, shape.out.dtype)))
         if any(t.name == "c_in" for t in program.tensors):
-            found.append(Store("c_in_ub", "UB", storage(held, program.tensor("c_in").dtype)))
+            found.append(Store("c_in_ub", "UB", storage(share, program.tensor("c_in").dtype)))
     return tuple(found)
 
 
@@ -262,7 +262,7 @@ def tile_period(kernel: Kernel, loop: KLoop, whole: Expr) -> Expr:
 
     The loop holds its pipes and ports throughout (`whole`), so what shares one waits; the first product of the
     next tile waits until the accumulator has been copied out, and so does what fills the bias table until the
-    last product has read it; the chain behind the loop has one version of each buffer in UB.
+    last product has read it; a buffer in UB has one version, held from its first writer to its last reader.
     """
     pipes = frozenset().union(*(s.cost.pipes for s in kernel.body))
     ports = frozenset().union(*(s.cost.ports for s in kernel.body))
@@ -271,6 +271,5 @@ def tile_period(kernel: Kernel, loop: KLoop, whole: Expr) -> Expr:
     offset = loop.iteration - kernel.body[-1].cost.latency
     released = [maximum(whole + s.cost.latency - offset, whole) for s in kernel.after if "c_l0" in s.reads]
     filled = [whole - offset + s.cost.latency for s in kernel.before if "bias_bt" in s.writes]
-    first = next((i for i, s in enumerate(kernel.after) if "c_ub" in s.writes), len(kernel.after))
-    in_ub = [chain(kernel.after[first:])] if first < len(kernel.after) else []
-    return maximum(*queued, *released, *filled, *in_ub)
+    in_ub = [held(kernel.after, s.name) for s in kernel.stores if s.memory == "UB"]
+    return maximum(*queued, *released, *filled, *(path for path in in_ub if path is not None))

@@ -101,13 +101,13 @@ def period_bound(kernel: Kernel) -> Expr:
     """
     terms: list[Expr] = [*queues(kernel.body).values()]
     for store in kernel.stores:
-        path = _held(kernel.body, store.name)
+        path = held(kernel.body, store.name)
         if path is not None:
             terms.append(ceildiv(path, kernel.stages) if store.pipelined or store.elastic else path)
     return maximum(*terms) if terms else const(1)
 
 
-def _held(body: tuple[Statement, ...], name: str) -> Expr | None:
+def held(body: tuple[Statement, ...], name: str) -> Expr | None:
     """The longest wait between two accesses of a buffer, of which the second may be of the next iteration."""
     users = [i for i, s in enumerate(body) if name in s.reads or name in s.writes]
     if not any(name in body[i].writes for i in users):

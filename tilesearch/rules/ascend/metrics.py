@@ -8,6 +8,7 @@ from math import gcd
 from tilesearch.errors import UnknownLimitError
 from tilesearch.program.form import Program
 from tilesearch.rules.ascend.kernel import Kernel, cycles
+from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import Expr, ceildiv, const, maximum
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of, known
@@ -108,7 +109,13 @@ def with_times(model: Model, device: AscendDevice, program: Program, kernel: Ker
         again = memory_cycles(device, model.metric("traffic_bytes"))
         found += [Metric("hbm_cycles", named("hbm_cycles", again), "cycles")] if again is not None else []
     notes = [*model.notes, *kernel.notes]
-    if memory_cycles(device, const(1)) is None:
+    least = memory_cycles(device, const(program.compulsory_bytes))
+    if least is not None and waves is not None:
+        bytes_moved, fewest = program.compulsory_bytes, int(evaluate(least, {}))
+        notes.append(
+            f"main memory: {bytes_moved} B must be moved by any kernel, so no tile takes less than {fewest} cycles"
+        )
+    elif least is None:
         notes.append(f"{device.name}: clock or bandwidth is not known, so cycles leave the bound of main memory out")
     metrics = {**model.metrics, **{m.name: m for m in found}, **_pipes(kernel)}
     return replace(model, metrics=metrics, keys=keys, notes=tuple(notes))
