@@ -79,10 +79,10 @@ def known(device: AscendDevice, value: int | str, what: str) -> int:
 
 
 def path_of(device: AscendDevice, name: str) -> Path:
-    """The path called `name` (``gm_l1``, ``l0c_ub``, …). Raises `InputError` for one that the device lacks."""
+    """The path called `name` (``gm_l1``, ``l0c_ub``, …). Raises `UnknownLimitError` for one that the device lacks."""
     if name not in device.paths:
-        hint = suggest(name, sorted(device.paths)) if device.paths else "its paths are not known"
-        raise InputError(Issue(f"{device.name} has no path {name!r}", "device", hint=hint))
+        has = f"it has {', '.join(sorted(device.paths))}" if device.paths else "its paths are not known"
+        raise UnknownLimitError(f"{device.name} has no path {name!r}: {has}")
     return device.paths[name]
 
 

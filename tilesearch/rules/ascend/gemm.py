@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilesearch.errors import InputError, Issue
-from tilesearch.program.form import Contraction, Program, Tensor
+from tilesearch.program.form import Contraction, Program, Role, Tensor
 from tilesearch.rules.ascend import costs
 from tilesearch.rules.ascend.costs import WHOLE, Clock, Cost, Mode
 from tilesearch.rules.ascend.kernel import Kernel, Statement, Store, chain, either, held, queues
@@ -23,6 +23,7 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {
     "sigmoid": ("special",),
     "tanh": ("special",),
 }
+_NAMED = {**_ACTIVATIONS, "bias": (), "c_in": ("add",), "scaling": ("mul", "add")}
 _LANES = 2
 
 
@@ -74,15 +75,36 @@ def shape_of(program: Program, geometry: Geometry) -> Shape:
     return Shape(product, m, n, k, a, b, program.outputs[0], kind, sizes[0], sizes[1], (rows[0], rows[1]))
 
 
-def epilogue_of(program: Program) -> tuple[str, ...]:
-    """The classes of vector operations that each element of the output needs."""
-    found: list[str] = []
+def epilogue_of(program: Program) -> tuple[tuple[str, bool], ...]:
+    """The vector operations behind the product: the class of each, and whether it runs for a row, not an element.
+
+    A bias needs none: it goes through the bias table.
+    """
+    product = program.contraction
+    found: list[tuple[str, bool]] = []
     for term in program.terms[1:]:
         name = term.name.removeprefix("activation ")
-        found += _ACTIVATIONS.get(name, ("add",) if name == "c_in" else ())
-        if name == "scaling":
-            found += ["mul", "add"]
+        kind = "special" if term.unit.startswith("sfu.") else "mul"
+        kinds = _NAMED.get(name, (kind,) * term.per_point)
+        found += [(k, product is not None and product.n not in term.dims) for k in kinds]
     return tuple(found)
+
+
+def addends_of(program: Program) -> tuple[Tensor, ...]:
+    """What the vector work reads beside the accumulator: matrices as large as the output, or a row of factors."""
+    product = program.contraction
+    assert product is not None
+    return tuple(
+        t
+        for t in program.tensors
+        if t.role is Role.INPUT and not t.staged and t.name != "bias" and product.n in program.owners(t)
+    )
+
+
+def _share(program: Program, shape: Shape, tensor: Tensor) -> Expr:
+    """Bytes of an addend that one Vector core holds."""
+    by_row = shape.product.m not in program.owners(tensor)
+    return storage(shape.n if by_row else shape.rows_per_core * shape.n, tensor.dtype)
 
 
 def stores_of(program: Program, shape: Shape, device: AscendDevice) -> tuple[Store, ...]:
@@ -106,8 +128,7 @@ def stores_of(program: Program, shape: Shape, device: AscendDevice) -> tuple[Sto
         found.append(Store("c_ub", "UB", storage(share, shape.product.acc)))
         if shape.out.dtype != shape.product.acc:
             found.append(Store("out_ub", "UB", storage(share, shape.out.dtype)))
-        if any(t.name == "c_in" for t in program.tensors):
-            found.append(Store("c_in_ub", "UB", storage(share, program.tensor("c_in").dtype)))
+        found += [Store(f"{t.name}_ub", "UB", _share(program, shape, t)) for t in addends_of(program)]
     return tuple(found)
 
 
@@ -188,19 +209,20 @@ def _after(
         moved = costs.copy(device, "l0c_gm", storage(shape.m * shape.n, shape.out.dtype), None, mode)
         return (Statement("store", moved, ("c_l0",), ()),)
     found = []
-    inputs = ["c_ub"]
-    if "c_in_ub" in sizes:
-        kind = program.tensor("c_in").dtype
-        found.append(Statement("copy c_in", _tile_copy(program, shape, device, "gm_ub", kind, mode), (), ("c_in_ub",)))
-        inputs.append("c_in_ub")
+    for t in addends_of(program):
+        whole = costs.copy(device, "gm_ub", sizes[f"{t.name}_ub"], None, mode)
+        by_row = shape.product.m not in program.owners(t)
+        moved = whole if by_row else _tile_copy(program, shape, device, "gm_ub", t.dtype, mode)
+        found.append(Statement(f"copy {t.name}", moved, (), (f"{t.name}_ub",)))
+    inputs = ("c_ub", *(f"{t.name}_ub" for t in addends_of(program)))
     row = storage(shape.n, shape.product.acc)
     out = costs.copy(device, "l0c_ub_dual", sizes["c_ub"], row, mode)
     found.append(Statement("copy out", out, ("c_l0",), ("c_ub",)))
-    often = shape.rows_per_core * shape.n
-    read = sizes["c_ub"] + sizes.get("c_in_ub", const(0))
-    work = costs.vector(device, [(kind, often) for kind in epilogue_of(program)], 0, read, mode)
+    often = {True: shape.rows_per_core, False: shape.rows_per_core * shape.n}
+    operations = [(kind, often[by_row]) for kind, by_row in epilogue_of(program)]
+    work = costs.vector(device, operations, 0, total(sizes[name] for name in inputs), mode)
     result = "out_ub" if "out_ub" in sizes else "c_ub"
-    found.append(Statement("vector", work, tuple(inputs), (result,)))
+    found.append(Statement("vector", work, inputs, (result,)))
     found.append(Statement("store", _tile_copy(program, shape, device, "ub_gm", shape.out.dtype, mode), (result,), ()))
     return tuple(found)
 
