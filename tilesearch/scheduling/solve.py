@@ -86,6 +86,7 @@ class _Run:
         self.loop, self.budget = loop, budget
         self.engines: Sequence[Engine] = engines_named(engine)
         self.answered: dict[str, int] = {}
+        self.notes: dict[str, None] = {}
         self.nodes = 0
 
     def ask(self, ii: int, iteration: int | None = None, storage: int | None = None, *, hard: bool = True) -> Reply:
@@ -96,6 +97,7 @@ class _Run:
         for engine in self.engines if hard else self.engines[:1]:
             reply = engine.ask(question, budget)
             self.nodes += reply.nodes
+            self.notes |= dict.fromkeys(f"{engine.name}: {note}" for note in reply.notes if note)
             if reply.answer is not Answer.UNKNOWN:
                 self.answered[engine.name] = self.answered.get(engine.name, 0) + 1
                 return reply
@@ -161,7 +163,8 @@ class _Run:
 
     def finished(self, found: Schedule) -> Schedule:
         """The schedule with what it took to find it."""
-        return replace(found, engines=self.answered, nodes=self.nodes)
+        notes = (*found.notes, *self.notes)
+        return replace(found, engines=self.answered, nodes=self.nodes, notes=notes)
 
 
 @dataclass(frozen=True)
