@@ -46,6 +46,9 @@ def build(context: Context) -> Model:
     if not isinstance(device, AscendDevice):
         message = f"the ascend language is for Ascend devices, {device.name} is {device.vendor}"
         raise InputError(Issue(message, "device", context.source))
+    if context.kernel.version is not None:
+        message = "the ascend language has no versions: its latency model is that of TileLang v0.1.15"
+        raise InputError(Issue(message, "kernel.version", context.source))
     variant = context.kernel.variant or VARIANTS[0]
     if variant not in VARIANTS:
         raise InputError(
