@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilesearch.api import check, design, explain, export, fuse, occupancy, port, prune, roofline, solve
+    from tilesearch.api import check, design, explain, export, fuse, occupancy, port, prune, roofline, schedule, solve
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
     from tilesearch.specs.ops import (
@@ -37,6 +37,7 @@ _HOMES = {
     "port": "tilesearch.api",
     "prune": "tilesearch.api",
     "roofline": "tilesearch.api",
+    "schedule": "tilesearch.api",
     "solve": "tilesearch.api",
     "InputError": "tilesearch.errors",
     "TilesearchError": "tilesearch.errors",
@@ -86,6 +87,7 @@ __all__ = [
     "port",
     "prune",
     "roofline",
+    "schedule",
     "solve",
 ]
 

@@ -9,7 +9,7 @@ import tilesearch as ts
 from tilesearch.cli.run import run
 from tilesearch.specs.data import data_dir
 
-PROBLEMS = sorted(p.stem for p in data_dir("problems").glob("*.toml") if p.stem != "too_big_256x256x64")
+PROBLEMS = sorted(p.stem for p in data_dir("problems").glob("*.toml") if not p.stem.startswith(("too_big", "ascend")))
 KEYS = "op device ledger class advice tile pipeline special_paths diagnosis review skeleton"
 NO_FP8 = {("block_scaled_fp8", "a100_80gb")}
 

@@ -38,7 +38,8 @@ class Metrics(Record):
     """What is known of a tile. None means that no model covers it here: the answer's notes say why.
 
     Bytes, registers, blocks; `tail_fill` is the filled share of the last wave; times in microseconds, with
-    an 80 % interval.
+    an 80 % interval. On Ascend: bytes of each memory with all versions, the period `ii`, the versions that it
+    needs, and cycles of the whole problem.
     """
 
     traffic_bytes: int | None = None
@@ -57,6 +58,15 @@ class Metrics(Record):
     time_high_us: float | None = None
     dram_bytes: int | None = None
     l2_bytes: int | None = None
+    cycles: int | None = None
+    ii: int | None = None
+    stages_needed: int | None = None
+    hbm_cycles: int | None = None
+    l1_bytes: int | None = None
+    l0a_bytes: int | None = None
+    l0b_bytes: int | None = None
+    l0c_bytes: int | None = None
+    ub_bytes: int | None = None
 
 
 class Candidate(Record):

@@ -8,6 +8,7 @@ from tilesearch.api.fuse import fuse
 from tilesearch.api.port import port
 from tilesearch.api.prune import prune
 from tilesearch.api.roofline import roofline
+from tilesearch.api.schedule import schedule
 from tilesearch.api.solve import solve
 from tilesearch.api.verify import VERIFY_KINDS, verify
 
@@ -22,6 +23,7 @@ __all__ = [
     "port",
     "prune",
     "roofline",
+    "schedule",
     "solve",
     "verify",
 ]

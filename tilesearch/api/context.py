@@ -89,16 +89,19 @@ def _plain(value: Any, base: Problem, name: str) -> Any:
     return {**getattr(base, name).model_dump(), **table}
 
 
+def context_of(problem: Problem) -> Context:
+    """A problem as a kernel language sees it."""
+    return Context(
+        program=lower(problem.op),
+        device=problem.device,
+        kernel=problem.kernel,
+        model=problem.model,
+        rules=problem.rules,
+        space=problem.space,
+        source=problem.source,
+    )
+
+
 def model_of(problem: Problem) -> Model:
     """The model of a problem. Raises `InputError` for what the operator, device and language cannot have."""
-    return build_model(
-        Context(
-            program=lower(problem.op),
-            device=problem.device,
-            kernel=problem.kernel,
-            model=problem.model,
-            rules=problem.rules,
-            space=problem.space,
-            source=problem.source,
-        )
-    )
+    return build_model(context_of(problem))

@@ -22,6 +22,7 @@ from tilesearch.answers.design import DesignAnswer
 from tilesearch.answers.fuse import FuseAnswer
 from tilesearch.answers.languages import ExportAnswer, PortAnswer, PruneAnswer
 from tilesearch.answers.roofline import RooflineAnswer
+from tilesearch.answers.schedule import ScheduleAnswer
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.specs.devices import VENDORS
 from tilesearch.specs.ops import MAX_EXTENT, OP_KINDS
@@ -38,6 +39,7 @@ ANSWERS: dict[str, Any] = {
     "roofline": RooflineAnswer,
     "fuse": FuseAnswer,
     "design": DesignAnswer,
+    "schedule": ScheduleAnswer,
     "prune": PruneAnswer,
     "port": PortAnswer,
     "export": ExportAnswer,

@@ -158,7 +158,9 @@ def _notes(problem: Problem, model: Model, outcome: Outcome) -> list[str]:
     if outcome.soft and not problem.search.allow_soft:
         notes.append(f"{outcome.soft} tiles break only soft rules and are left out; --allow-soft lists them")
     notes += [f"{m.name}: {m.reason}" for m in model.metrics.values() if m.expr is None]
-    notes.append(f"time_us: no time model for {problem.device.name}")
+    cycles = model.metrics.get("cycles")
+    why = "the time of a tile is its cycles" if cycles and cycles.expr is not None else "no time model"
+    notes.append(f"time_us: {why} for {problem.device.name}" if "no" in why else f"time_us: {why}")
     if problem.model.blocks_per_sm is not None:
         notes.append(f"waves, tail_fill and priority assume {problem.model.blocks_per_sm} blocks per SM, as asked")
     return notes

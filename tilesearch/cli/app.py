@@ -15,6 +15,7 @@ from tilesearch.cli.commands import (
     port,
     prune,
     roofline,
+    schedule,
     schema,
     solve,
     verify,
@@ -34,6 +35,7 @@ app.command("explain")(explain.explain)
 app.command("design")(design.design)
 app.command("fuse")(fuse.fuse)
 app.command("roofline")(roofline.roofline)
+app.command("schedule")(schedule.schedule)
 app.command("port")(port.port)
 app.command("export")(export.export)
 app.command("prune")(prune.prune)

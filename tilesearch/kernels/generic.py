@@ -26,7 +26,10 @@ def build(context: Context) -> Model:
     """The model of `context` in the generic language on an NVIDIA device."""
     device = context.device
     if not isinstance(device, NvidiaDevice):
-        raise InputError(Issue(f"the generic language has no rules for {device.vendor} devices yet", "device"))
+        hint = '[kernel] language = "ascend"' if device.vendor == "ascend" else ""
+        raise InputError(
+            Issue(f"the generic language has no rules for {device.vendor} devices yet", "device", hint=hint)
+        )
     program = context.program
     _require_unit(device, program)
     space = variables(context, tile_variables(program))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tilesearch.errors import InputError, Issue, suggest
-from tilesearch.kernels import cutlass, generic, tilelang, triton
+from tilesearch.kernels import ascend, cutlass, generic, tilelang, triton
 from tilesearch.kernels.base import Context
 from tilesearch.rules.expr import TRUE, Const
 from tilesearch.rules.model import Model, Rule
@@ -17,6 +17,7 @@ LANGUAGES: dict[str, Callable[[Context], Model]] = {
     "triton": triton.build,
     "tilelang": tilelang.build,
     "cutlass": cutlass.build,
+    "ascend": ascend.build,
 }
 """Language to builder: the one place where a new language is registered."""
 
@@ -30,7 +31,7 @@ def build_model(context: Context) -> Model:
     if issues:
         raise InputError(issues)
     model = LANGUAGES[context.kernel.language](context)
-    rules = _without(model.rules, context, issues)
+    rules = _chosen(model, context, issues)
     rules += _users_rules(model, context, issues)
     if issues:
         raise InputError(issues)
@@ -50,18 +51,24 @@ def _foreign(context: Context) -> list[Issue]:
     return [Issue(f"the generic language has no {name}s", f"kernel.{name}", context.source, hint) for name in given]
 
 
-def _without(rules: tuple[Rule, ...], context: Context, issues: list[Issue]) -> tuple[Rule, ...]:
-    ids = [rule.id for rule in rules]
+def _chosen(model: Model, context: Context, issues: list[Issue]) -> tuple[Rule, ...]:
+    """The language's rules without those dropped, and with the optional ones that are required."""
+    optional = {rule.id: rule for rule in model.optional}
+    required = []
+    for number, name in enumerate(context.rules.require):
+        if name in optional:
+            required.append(optional[name])
+            continue
+        where = f"rules.require[{number}]"
+        hint = "every rule listed by `tilesearch check` is enforced already"
+        hint = suggest(name, list(optional)) if optional else hint
+        issues.append(Issue(f"there is no optional rule {name!r} here", where, context.source, hint))
+    ids = [rule.id for rule in (*model.rules, *required)]
     for number, name in enumerate(context.rules.off):
         if name not in ids:
             where = f"rules.off[{number}]"
             issues.append(Issue(f"there is no rule {name!r} here", where, context.source, suggest(name, ids)))
-    for number, name in enumerate(context.rules.require):
-        if name not in ids:
-            where = f"rules.require[{number}]"
-            hint = "every rule listed by `tilesearch check` is enforced already"
-            issues.append(Issue(f"there is no optional rule {name!r} here", where, context.source, hint))
-    return tuple(rule for rule in rules if rule.id not in context.rules.off)
+    return tuple(rule for rule in (*model.rules, *required) if rule.id not in context.rules.off)
 
 
 def rule_names(model: Model) -> dict[str, Value]:

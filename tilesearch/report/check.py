@@ -94,6 +94,10 @@ def _metrics(answer: CheckAnswer) -> str:
         "waves {}": m.waves,
         "tail {} %": None if m.tail_fill is None else percent(m.tail_fill),
         "time {} us": None if m.time_us is None else f"{m.time_us:.4g}",
+        "period {} cycles": m.ii,
+        "{} versions needed": m.stages_needed,
+        "{} cycles": m.cycles,
+        "{} cycles of main memory if nothing hits L2": m.hbm_cycles,
     }
     return ", ".join(text.format(value) for text, value in parts.items() if value is not None)
 

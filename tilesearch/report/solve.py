@@ -35,6 +35,8 @@ def solve_report(answer: SolveAnswer) -> Report:
 
 def _document(answer: SolveAnswer) -> Document:
     meaning = _KEYS.get(answer.rank, ("", ""))[1]
+    if answer.rank == "time" and _is_ascend(answer):
+        meaning = "cycles for the whole problem"
     header = (
         f"{answer.problem} on {answer.device}: {op_text(answer.op)}; {answer.kernel} kernel; "
         f"ranked by {answer.rank}{f', {meaning}' if meaning else ''}"
@@ -60,10 +62,52 @@ def counts_text(counts: Counts) -> str:
     return f"{whole}: {', '.join(parts)}" if parts else f"{whole}, not counted one by one"
 
 
+def _is_ascend(answer: SolveAnswer) -> bool:
+    """Whether the tiles are of an Ascend kernel, which has other memories and counts cycles."""
+    return answer.kernel == "ascend"
+
+
+def _ascend_table(answer: SolveAnswer, varying: set[str], mixed: bool) -> Table:
+    columns = [
+        Column("#", right=True),
+        Column("tile"),
+        *([Column("verdict")] if mixed else []),
+        Column("cycles", right=True),
+        Column("II", right=True, drop=1),
+        Column("stages", right=True, drop=5),
+        Column("L1 KB", right=True, drop=6),
+        Column("L0C KB", right=True, drop=7),
+        Column("UB KB", right=True, drop=8),
+        Column("traffic MB", right=True, drop=2),
+        Column("tiles", right=True, drop=9),
+        Column("rounds", right=True, drop=3),
+        Column("tail %", right=True, drop=4),
+    ]
+    rows = []
+    for c in answer.candidates:
+        m = c.metrics
+        rows.append(
+            [
+                f"{c.rank}{'=' if (c.tied or 1) > 1 else ' '}",
+                tile_text(c.tile, varying),
+                *([c.verdict] if mixed else []),
+                *(integer(value) for value in (m.cycles, m.ii, m.stages_needed)),
+                *(kilobytes(value) for value in (m.l1_bytes, m.l0c_bytes, m.ub_bytes)),
+                megabytes(m.traffic_bytes),
+                integer(m.grid),
+                integer(m.waves),
+                percent(m.tail_fill),
+            ]
+        )
+    return Table(columns, rows)
+
+
 def _table(answer: SolveAnswer) -> Table:
     varying = {name for name, domain in answer.space.variables.items() if len(domain) > 1}
     timed = any(c.metrics.time_us is not None for c in answer.candidates)
     mixed = any(c.verdict != "fits" for c in answer.candidates)
+    if _is_ascend(answer):
+        return _ascend_table(answer, varying, mixed)
     columns = [
         Column("#", right=True),
         Column("tile"),
@@ -110,7 +154,7 @@ def _ties(answer: SolveAnswer) -> str:
     first = next((c for c in answer.candidates if (c.tied or 1) > 1), None)
     if first is None:
         return ""
-    timed = answer.rank == "time"
+    timed = answer.rank == "time" and not _is_ascend(answer)
     what = "overlaps the best tile's time interval" if timed else "shares its key with others"
     return f"= {what}: rank {first.rank} is one of {first.tied}"
 

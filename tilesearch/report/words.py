@@ -104,6 +104,8 @@ def amount(value: int | None, unit: str) -> str:
     """A value or limit of a rule in a table: bytes in KB, counts bare, since the rule says of what."""
     if value is None:
         return ABSENT
+    if unit == "B" and abs(value) < 1024:
+        return f"{value} B"
     return f"{value / 1024:.1f} KB" if unit == "B" else str(value)
 
 

@@ -95,7 +95,8 @@ class Model:
     """Variables, metrics and rules of one problem.
 
     `keys` are the integer rankings (smaller is better); `fractions` are exact fractions for tie-breaking
-    as (numerator, denominator) trees, larger first; `constants` are what users' rules may name.
+    as (numerator, denominator) trees, larger first; `constants` are what users' rules may name; `optional`
+    rules are enforced only where a problem requires them.
     """
 
     variables: tuple[Variable, ...]
@@ -106,6 +107,7 @@ class Model:
     fractions: Mapping[str, tuple[Expr, Expr]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     remarks: tuple[Remark, ...] = ()
+    optional: tuple[Rule, ...] = ()
 
     @cached_property
     def domains(self) -> dict[str, tuple[int, ...]]:

@@ -45,7 +45,7 @@ class KernelSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: Literal["generic", "triton", "tilelang", "cutlass"] = "generic"
+    language: Literal["generic", "triton", "tilelang", "cutlass", "ascend"] = "generic"
     version: StrictStr | None = None
     variant: StrictStr | None = None
 

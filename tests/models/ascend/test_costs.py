@@ -105,7 +105,7 @@ def test_what_is_not_known_is_said():
         older.cube("bf16", 16, 16, 16)
     with pytest.raises(UnknownLimitError, match="Vector"):
         older.vector([("add", 1)])
-    with pytest.raises(InputError, match="has no path 'l0c_ub'"):
+    with pytest.raises(UnknownLimitError, match="has no path 'l0c_ub'"):
         older.copy("l0c_ub", 4096)
     with pytest.raises(InputError, match="no Cube rate for fp64"):
         SHIPPED.cube("fp64", 16, 16, 16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tilesearch.answers.fuse import Criterion, FuseAnswer, FuseOption
+from tilesearch.api.fuse.ascend import fuse_on_ascend
 from tilesearch.api.fuse.questions import bound_note, four_questions, moves_more, size_text
 from tilesearch.api.roofline import bound_for
 from tilesearch.api.tiles import generic_variables
@@ -19,7 +20,7 @@ from tilesearch.rules.expr import const
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import number
 from tilesearch.rules.occupancy import Load, exact
-from tilesearch.specs.devices import NvidiaDevice
+from tilesearch.specs.devices import AscendDevice, NvidiaDevice
 from tilesearch.specs.ops import Chain, Link
 from tilesearch.specs.problems import Problem
 
@@ -53,6 +54,8 @@ class _Fused:
 def fuse_chain(problem: Problem, chain: Chain) -> FuseAnswer:
     """Both versions of a chain, and which wins."""
     device = problem.device
+    if isinstance(device, AscendDevice):
+        return fuse_on_ascend(problem, chain, device)
     if not isinstance(device, NvidiaDevice):
         raise InputError(Issue(f"fuse has no criteria for {device.vendor} devices yet", "device"))
     alone = [_alone(problem, link) for link in chain.ops]

@@ -16,8 +16,13 @@ _QUESTIONS: dict[Literal["bytes", "onchip", "grid", "work"], str] = {
 }
 
 
-def four_questions(kept: FuseOption, changed: FuseOption, alive: str, sms: int) -> list[FuseQuestion]:
-    """The four answers on `changed`, the version in question, against `kept`, the one without it."""
+def four_questions(
+    kept: FuseOption, changed: FuseOption, alive: str, sms: int, cores: str = "SMs"
+) -> list[FuseQuestion]:
+    """The four answers on `changed`, the version in question, against `kept`, the one without it.
+
+    `cores` is what the device's vendor calls its `sms`.
+    """
     saved = kept.bytes - changed.bytes
     verb = "saves" if saved >= 0 else "adds"
     share = 100 * abs(saved) / kept.bytes
@@ -25,7 +30,7 @@ def four_questions(kept: FuseOption, changed: FuseOption, alive: str, sms: int) 
     answers = {
         "bytes": f"{changed.name} {verb} {size_text(abs(saved))} of {size_text(kept.bytes)} ({percent} %)",
         "onchip": f"{changed.onchip_bytes / 1024:,.1f} KB a block: {alive}",
-        "grid": f"{kept.grid} blocks become {changed.grid} for {sms} SMs{_idle(changed, sms)}",
+        "grid": f"{kept.grid} blocks become {changed.grid} for {sms} {cores}{_idle(changed, sms)}",
         "work": changed.new_work or "none",
     }
     return [FuseQuestion(id=name, question=text, answer=answers[name]) for name, text in _QUESTIONS.items()]

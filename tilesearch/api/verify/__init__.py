@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tilesearch.answers import VerifyAnswer
-from tilesearch.api.verify.ascend import verify_tasks
+from tilesearch.api.verify.ascend import verify_schedules, verify_tasks
 from tilesearch.api.verify.carver import verify_carver
 from tilesearch.api.verify.cases import verify_cases
 from tilesearch.api.verify.feasibility import verify_feasibility
@@ -20,10 +20,11 @@ from tilesearch.api.verify.spaces import verify_spaces
 from tilesearch.errors import InputError, Issue, suggest
 
 VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
-    "cases": verify_cases,
-    "feasibility": verify_feasibility,
+    "ascend-schedules": verify_schedules,
     "ascend-tasks": verify_tasks,
     "carver": verify_carver,
+    "cases": verify_cases,
+    "feasibility": verify_feasibility,
     "figures": verify_figures,
     "occupancy": verify_occupancy,
     "spaces": verify_spaces,

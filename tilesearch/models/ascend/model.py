@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
 from tilesearch.errors import InputError, Issue
 from tilesearch.rules.ascend import costs
@@ -15,7 +14,6 @@ from tilesearch.specs.devices import AscendDevice, Device
 from tilesearch.specs.dtypes import dtype
 
 Time = int | Fraction
-T = TypeVar("T", bound=Time)
 
 _MEMORY = frozenset(("MTE1", "MTE2", "MTE3", "FIX"))
 

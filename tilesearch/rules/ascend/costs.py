@@ -7,8 +7,8 @@ latency model with numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import lcm
 from typing import Literal
 
@@ -26,12 +26,16 @@ Integer = Expr | int
 
 @dataclass(frozen=True)
 class Cost:
-    """Latency and initiation interval in ticks of a `Clock`, the pipes that are held, and the ports to memory."""
+    """Latency and initiation interval in ticks of a `Clock`, the pipes that are held, and the ports to memory.
+
+    `less` holds the pipes that work for less than the interval, with how long.
+    """
 
     latency: Expr
     interval: Expr
     pipes: frozenset[str]
     ports: frozenset[str] = frozenset()
+    less: Mapping[str, Expr] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,10 @@ def known(device: AscendDevice, value: int | str, what: str) -> int:
 
 
 def path_of(device: AscendDevice, name: str) -> Path:
-    """The path called `name` (``gm_l1``, ``l0c_ub``, …). Raises `InputError` for one that the device lacks."""
+    """The path called `name` (``gm_l1``, ``l0c_ub``, …). Raises `UnknownLimitError` for one that the device lacks."""
     if name not in device.paths:
-        hint = suggest(name, sorted(device.paths)) if device.paths else "its paths are not known"
-        raise InputError(Issue(f"{device.name} has no path {name!r}", "device", hint=hint))
+        has = f"it has {', '.join(sorted(device.paths))}" if device.paths else "its paths are not known"
+        raise UnknownLimitError(f"{device.name} has no path {name!r}: {has}")
     return device.paths[name]
 
 
@@ -195,7 +199,7 @@ def cube(
     if mode != "intended" or not operand_bytes:
         return Cost(latency, interval, frozenset("M"))
     loads = operand_load(device, operand_bytes)
-    return Cost(maximum(latency, loads), maximum(interval, loads), frozenset(("M", "MTE1")))
+    return Cost(maximum(latency, loads), maximum(interval, loads), frozenset(("M", "MTE1")), less={"MTE1": loads})
 
 
 def operand_load(device: AscendDevice, operand_bytes: Sequence[Integer], clock: Clock = WHOLE) -> Expr:

@@ -104,10 +104,11 @@ def _rows(files: list[Path]) -> Iterator[tuple[str, str, TaskRow]]:
     for path in files:
         data = load_json(path)
         cases = data.get("cases") if isinstance(data, Mapping) else data
-        groups = cases if isinstance(cases, Mapping) else {"": cases}
+        groups = cases if isinstance(cases, Mapping) and cases else {"": cases}
         for name, group in groups.items():
-            if not isinstance(group, list):
-                message = f"rows, or lists of rows by family, are wanted under 'cases', got {shown(group)}"
+            if not isinstance(group, list) or not group:
+                got = "there are no rows" if not group else f"got {shown(group)}"
+                message = f"rows, or lists of rows by family, are wanted under 'cases', {got}"
                 raise InputError(Issue(message, "cases", str(path)))
             for number, entry in enumerate(group):
                 where = f"cases.{name}[{number}]" if name else f"cases[{number}]"

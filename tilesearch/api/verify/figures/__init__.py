@@ -7,12 +7,12 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from tilesearch.answers import VerifyAnswer
-from tilesearch.api.verify.figures import carver, design, fusion, gemm, ledger, roofs
+from tilesearch.api.verify.figures import ascend, carver, design, fusion, gemm, ledger, roofs
 from tilesearch.api.verify.figures.registry import Figure, find_figure, missing_part
 from tilesearch.api.verify.replay import Tally, close, read_rows
 from tilesearch.errors import TilesearchError
 
-TOPICS = (roofs, gemm, carver, ledger, fusion, design)
+TOPICS = (roofs, gemm, carver, ledger, fusion, design, ascend)
 """The modules whose figures are known."""
 
 

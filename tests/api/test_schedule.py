@@ -1,0 +1,74 @@
+"""schedule: the answer, its picture, the command."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import tilesearch as ts
+from tilesearch.cli import run
+from tilesearch.errors import InputError
+from tilesearch.report.gantt import svg_gantt, text_gantt
+
+PROBLEM = ts.load_problem("problems/ascend_gemm_relu.toml")
+TILE = "block_m=256,block_n=224,block_k=128,num_stages=2"
+COMMAND = ["schedule", "problems/ascend_gemm_relu.toml", "--tile", TILE]
+KEYS = ["ii", "status", "lower_bounds", "starts", "stages", "versions", "latency", "critical_cycle", "binding"]
+
+
+@pytest.mark.parametrize("engine", ["auto", "cpsat", "z3"])
+def test_the_official_example(engine):
+    answer = ts.schedule(PROBLEM, tile=TILE, engine=engine)
+    assert (answer.ii, answer.status, answer.binding) == (1800, "optimal", "Cube")
+    assert set(answer.versions.values()) == {2}
+    assert (answer.iteration, answer.latency, answer.tiles.latency) == (3220, 30220, 33909)
+    assert answer.critical_cycle.text == "copy A + copy B on MTE2 = 1230 < gemm 1800: Cube binds"
+    assert answer.lower_bounds["proved"] == 1800
+    assert (answer.pipes["MTE1"], answer.pipes["MTE2"], answer.pipes["Cube"]) == (486, 1230, 1792)
+    assert answer.violations == []
+
+
+def test_two_versions_are_enough_where_the_seed_wants_three():
+    one, two = (ts.schedule(PROBLEM, tile=TILE.replace("stages=2", f"stages={s}")) for s in (1, 2))
+    assert (one.ii, two.ii) == (3220, 1800)
+    assert one.binding.startswith("buffer")
+    seed = ts.schedule(PROBLEM, tile=TILE, model={"latency": "seed"})
+    assert seed.tiles is None
+    assert "seed" in seed.notes[0]
+
+
+def test_pictures():
+    answer = ts.schedule(PROBLEM, tile=TILE)
+    lines = text_gantt(answer, 100)
+    assert max(map(len, lines)) <= 100
+    assert [line.split()[0] for line in lines[:3]] == ["MTE2", "MTE2", "Cube"]
+    assert "000000" in lines[2]
+    root = ElementTree.fromstring(svg_gantt(answer))
+    assert root.tag.endswith("svg")
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) == 1 + 2 * 3 * 3
+    nothing = answer.model_copy(update={"starts": {}, "ii": None})
+    assert (text_gantt(nothing), svg_gantt(nothing)) == ([], "")
+
+
+def test_command(capsys, tmp_path):
+    assert run([*COMMAND, "--format", "json", "--svg", str(tmp_path / "gantt.svg")]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer)[: len(KEYS)] == KEYS
+    assert (answer["ii"], answer["latency"]) == (1800, 30220)
+    assert (tmp_path / "gantt.svg").read_text().startswith("<svg")
+    for style in ("table", "md", "csv"):
+        assert run([*COMMAND, "--format", style]) == 0
+        assert "gemm" in capsys.readouterr().out
+    assert run([*COMMAND, "--svg", str(tmp_path / "no" / "such.svg")]) == 2
+    assert "such.svg" in capsys.readouterr().err
+    assert run(["schedule", "problems/gemm4096.toml", "--tile", "block_m=128"]) == 2
+    assert "schedules are of Ascend devices" in capsys.readouterr().err
+
+
+def test_what_does_not_fit_has_no_schedule(capsys):
+    huge = TILE.replace("block_k=128", "block_k=1024")
+    assert ts.schedule(PROBLEM, tile=huge).status == "infeasible"
+    assert run([*COMMAND[:2], "--tile", huge]) == 1
+    assert "no schedule: proved" in capsys.readouterr().out
+    with pytest.raises(InputError, match="no such variable"):
+        ts.schedule(PROBLEM, tile=TILE + ",num_warps=4")

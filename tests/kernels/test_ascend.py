@@ -1,0 +1,217 @@
+"""The ascend language: capacities, alignments, periods in closed form, ranking by cycles."""
+
+import random
+
+import pytest
+
+import tilesearch as ts
+from tilesearch.api.schedule import schedule
+from tilesearch.errors import InputError, UnknownLimitError
+from tilesearch.rules.ascend.relations import square_edge
+from tilesearch.specs.devices import load_device
+from tilesearch.specs.dtypes import dtype
+
+PROBLEM = ts.load_problem("problems/ascend_gemm_relu.toml")
+OFFICIAL = {"block_m": 256, "block_n": 224, "block_k": 128, "num_stages": 2}
+PLAIN = ts.Gemm(m=512, n=2048, k=1024, dtype="fp16")
+
+
+def check(tile, op=PROBLEM, **more):
+    extra = {} if op is PROBLEM else {"device": "ascend950", "kernel": "ascend"}
+    return ts.check(op, tile=tile, **extra, **more)
+
+
+def rule(answer, name):
+    return next(r for r in answer.rules if r.id == name)
+
+
+def test_the_official_tile():
+    answer = check(OFFICIAL)
+    m = answer.metrics
+    assert answer.verdict == "fits"
+    assert (m.l1_bytes, m.l0a_bytes, m.l0b_bytes, m.l0c_bytes, m.ub_bytes) == (245760, 65536, 57344, 229376, 114688)
+    assert (m.ii, m.stages_needed, m.grid, m.waves) == (1800, 2, 32, 2)
+    assert m.cycles == 33909 + 30220
+    assert rule(answer, "C1.ub").limit == 221184
+    assert rule(check(OFFICIAL, kernel={"language": "ascend", "variant": "simd"}), "C1.ub").limit == 253952
+
+
+@pytest.mark.parametrize(
+    ("changes", "broken", "bytes_wanted"),
+    [
+        ({"num_stages": 5}, "C1.l1", (614400, 524288)),
+        ({"block_k": 256}, "C1.l0a", (131072, 65536)),
+        ({"block_m": 512, "block_n": 256, "block_k": 64}, "C1.l0c", (524288, 262144)),
+        ({"block_m": 512, "block_n": 256, "block_k": 64}, "C1.ub", (262144, 221184)),
+        ({"block_n": 200}, "C3.align_l1", (400, 32)),
+        ({"block_n": 200}, "C3.fractal", None),
+        ({"num_stages": 9, "block_k": 16}, "C4.event_ids", (9, 8)),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_bytes(changes, broken, bytes_wanted):
+    answer = check({**OFFICIAL, **changes})
+    assert broken in answer.violations
+    if bytes_wanted:
+        assert (rule(answer, broken).value, rule(answer, broken).limit) == bytes_wanted
+        assert str(bytes_wanted[0]) in rule(answer, broken).detail
+    assert answer.nearest
+
+
+def test_the_nearest_fix_of_a_misaligned_tile():
+    fixes = [n.changes for n in check({**OFFICIAL, "block_n": 200}).nearest]
+    assert fixes[:2] == [{"block_n": [200, 208]}, {"block_n": [200, 192]}]
+
+
+def test_bias_and_requantisation_have_buffers_of_their_own():
+    bias = ts.Gemm(m=4096, n=4096, k=4096, dtype="bf16", bias=True)
+    wide = {"block_m": 16, "block_n": 1024, "block_k": 16, "num_stages": 1}
+    assert rule(check(wide, bias), "C1.bt").ok
+    too_wide = check({**wide, "block_n": 1040}, bias)
+    assert "C1.bt" in too_wide.violations
+    older = ts.check(bias, "ascend910b1", {**wide, "block_n": 272}, kernel="ascend")
+    assert rule(older, "C1.bt").limit == 1024
+    assert "C1.bt" in older.violations
+    quantised = ts.Gemm(m=4096, n=4096, k=4096, dtype="int8", out="int8")
+    assert rule(check({**wide, "block_k": 32}, quantised), "C1.fixpipe").value == 8192
+
+
+def test_solve_proves_the_cube_bound_tiles():
+    answer = ts.solve(PROBLEM, top=5000)
+    assert answer.complete
+    assert answer.counts.rejected["II.cube_covers_mte2"] > 0
+    assert all(c.metrics.l0c_bytes <= 262144 for c in answer.candidates)
+    tiles = [c.tile.as_dict() for c in answer.candidates]
+    assert OFFICIAL in tiles
+    keys = [c.metrics.cycles for c in answer.candidates]
+    assert keys == sorted(keys)
+    one_round = next(c for c in answer.candidates if c.tile.as_dict() == {**OFFICIAL, "block_n": 256})
+    official = next(c for c in answer.candidates if c.tile.as_dict() == OFFICIAL)
+    assert (one_round.metrics.waves, official.metrics.waves) == (1, 2)
+    assert one_round.metrics.cycles < official.metrics.cycles
+    assert any("no tile takes less than 38929 cycles" in note for note in answer.notes)
+
+
+def test_engines_agree():
+    space = {"block_m": [64, 128, 160, 256], "block_n": [96, 200, 224], "block_k": [32, 128], "num_stages": [1, 2, 4]}
+    lists = [
+        [(c.tile, c.metrics.cycles) for c in ts.solve(PROBLEM, space=space, engine=engine, top=100).candidates]
+        for engine in ("vector", "cpsat", "z3")
+    ]
+    assert lists[0] == lists[1] == lists[2] != []
+
+
+def test_square_edges():
+    device, fp16 = load_device("ascend950"), dtype("fp16")
+    assert square_edge(device, fp16, exact=True) == 164
+    assert [square_edge(device, fp16, k=k, step=16) for k in (16, 32, 64, 128, 256)] == [192, 176, 176, 176, 176]
+
+
+@pytest.mark.parametrize(("edge", "holds"), [(160, False), (176, True)])
+def test_the_cube_covers_mte2_from_the_edge_on(edge, holds):
+    tile = {"block_m": edge, "block_n": edge, "block_k": 64}
+    required = {
+        "require": ["II.cube_covers_mte2", "II.cube_covers_mte1", "II.cube_covers_fixpipe", "II.cube_covers_vector"]
+    }
+    answer = check(tile, rules=required)
+    assert ("II.cube_covers_mte2" in answer.violations) is not holds
+    assert rule(answer, "II.cube_covers_mte1").ok
+    loop_only = {"require": required["require"][:2]}
+    exact = check({"block_m": 164, "block_n": 164, "block_k": 64}, rules=loop_only, model={"latency": "seed"})
+    assert rule(exact, "II.cube_covers_mte2").ok
+
+
+def test_optional_rules_are_known_by_name():
+    with pytest.raises(InputError, match=r"did you mean 'II\.cube_covers_mte2'"):
+        check(OFFICIAL, rules={"require": ["II.cube_covers_mte"]})
+    with pytest.raises(InputError, match="unknown variant"):
+        check(OFFICIAL, kernel={"language": "ascend", "variant": "smt"})
+
+
+@pytest.mark.parametrize("mode", ["intended", "shipped"])
+@pytest.mark.parametrize(
+    "op",
+    [
+        PLAIN,
+        ts.Gemm(m=256, n=7168, k=2048, dtype="bf16", out="fp32", activation="relu"),
+        ts.Gemm(m=512, n=2048, k=1024, dtype="fp8", out="bf16", activation="gelu"),
+    ],
+    ids=["plain", "relu", "gelu"],
+)
+def test_closed_forms_are_what_the_scheduler_proves(op, mode):
+    rng = random.Random(11)
+    seen = 0
+    while seen < 8:
+        tile = {
+            "block_m": rng.randrange(16, 513, 16),
+            "block_n": rng.randrange(32, 513, 32),
+            "block_k": rng.choice([32, 64, 128, 256]),
+            "num_stages": rng.randint(1, 4),
+        }
+        answer = check(tile, op, model={"latency": mode})
+        if not answer.feasible:
+            continue
+        seen += 1
+        found = schedule(op, "ascend950", tile, model={"latency": mode})
+        assert found.status == "optimal"
+        assert found.ii == answer.metrics.ii
+        bound = int(next(n for n in answer.notes if "main memory" in n).split()[-2])
+        assert answer.metrics.cycles == max(found.tiles.cycles, bound)
+        needed = answer.metrics.stages_needed
+        if needed <= 4:
+            more = check({**tile, "num_stages": needed}, op, model={"latency": mode}).metrics.ii
+            assert more == check({**tile, "num_stages": needed + 1}, op, model={"latency": mode}).metrics.ii
+
+
+def test_modes():
+    by_mode = {mode: check(OFFICIAL, model={"latency": mode}).metrics for mode in ("seed", "shipped", "intended")}
+    assert {mode: m.stages_needed for mode, m in by_mode.items()} == {"seed": 3, "shipped": 2, "intended": 2}
+    assert {m.ii for m in by_mode.values()} == {1800}
+
+
+def test_what_is_not_known_of_the_910b():
+    answer = ts.check(PLAIN, "ascend910b1", OFFICIAL, kernel="ascend")
+    assert "C1.l0c" in answer.violations
+    assert answer.metrics.ii is None
+    assert any("gm_l1 is not known" in note for note in answer.notes)
+    assert ts.solve(PLAIN, "ascend910b1", kernel="ascend", rank="traffic").best.metrics.l0c_bytes <= 131072
+    with pytest.raises(InputError, match="cannot rank by time"):
+        ts.solve(PLAIN, "ascend910b1", kernel="ascend", rank="time")
+    with pytest.raises(UnknownLimitError, match="ascend910b1"):
+        schedule(PLAIN, "ascend910b1", {**OFFICIAL, "block_m": 128})
+    with pytest.raises(InputError, match="h200 is nvidia"):
+        ts.check(PLAIN, "h200", OFFICIAL, kernel="ascend")
+    with pytest.raises(InputError, match="no rules for ascend devices"):
+        ts.check(PLAIN, "ascend950", OFFICIAL)
+
+
+@pytest.mark.parametrize(
+    ("problem", "tile"),
+    [
+        ("qk_norm_rope_quant", "tokens_per_block=8,rows_per_block=8"),
+        ("rmsnorm", "block_m=4"),
+        ("softmax", "block_m=4"),
+        ("elementwise", "block_m=8192"),
+        ("attention_prefill", "block_m=128,block_n=128"),
+        ("attention_decode", "block_m=16,block_n=128"),
+        ("gemm_batched", "block_m=128,block_n=256,block_k=64"),
+        ("grouped_gemm_moe", "block_m=128,block_n=256,block_k=64"),
+        ("block_scaled_fp8", "block_m=128,block_n=256,block_k=64"),
+    ],
+)
+def test_other_operators(problem, tile):
+    loaded = ts.load_problem(problem, {"kernel.language": "ascend", "space": {}}, "ascend950")
+    answer = ts.check(loaded, tile=tile)
+    assert answer.verdict == "fits", answer.violations
+    found = schedule(loaded, tile=tile)
+    assert found.status == "optimal"
+    assert found.violations == []
+    assert answer.metrics.ii <= found.ii
+    assert ts.solve(loaded, rank="time").candidates
+
+
+def test_operators_that_are_not_lowered_say_so():
+    conv = ts.load_problem("conv2d", {"kernel.language": "ascend", "space": {}}, "ascend950")
+    with pytest.raises(InputError, match="does not lower conv2d yet"):
+        ts.solve(conv, rank="traffic")
+    with pytest.raises(InputError, match="operands of one type"):
+        ts.check(ts.Gemm(m=64, n=64, k=64, a="fp16", b="bf16"), "ascend950", OFFICIAL, kernel="ascend")
