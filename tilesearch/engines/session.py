@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import TypeVar
 
 import numpy as np
@@ -86,11 +89,28 @@ def report(request: Request, name: str, count: int) -> None:
 
 @contextmanager
 def interrupt_noted(deadline: Deadline) -> Iterator[None]:
-    """Ctrl-C ends the block, not the answer."""
+    """Ctrl-C ends the block, not the answer.
+
+    In the main thread it sets the deadline's flag instead of raising, since an exception may come up inside a
+    solver's own clean-up, where Python drops it. A second Ctrl-C raises.
+    """
+
+    def note(signum: int, frame: FrameType | None) -> None:
+        if deadline.interrupted:
+            raise KeyboardInterrupt
+        deadline.interrupted = True
+
+    main = threading.current_thread() is threading.main_thread()
+    quiet = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
+        if quiet:
+            signal.signal(signal.SIGINT, note)
         yield
     except KeyboardInterrupt:
         deadline.interrupted = True
+    finally:
+        if quiet:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def interruptible(call: Callable[[], T], stop: Callable[[], None], deadline: Deadline) -> T:
