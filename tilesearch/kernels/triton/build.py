@@ -95,7 +95,7 @@ class Frame:
         if persistent and known(device, "sm_count"):
             launched = grid = minimum(grid, constant_of(device, "sm_count"))
         rules = (*rules, nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"), nvidia.grid(device, grid))
-        return launch_metrics(
+        built = launch_metrics(
             device,
             self.program,
             self.geometry,
@@ -106,6 +106,8 @@ class Frame:
             self.context.model.blocks_per_sm,
             launched=launched,
         )
+        facts = {"live_registers": registers.live, "register_cap": registers.cap, "persistent": as_expr(persistent)}
+        return replace(built, facts=facts)
 
 
 def build(context: Context) -> Model:
@@ -151,7 +153,8 @@ def _matrix(frame: Frame) -> Model:
         matmul.shared_bytes(product), registers, shape, kernel.persistent, _tensor_memory(frame, path, tile)
     )
     notes = () if program.kind in _MEASURED else (f"{program.kind}: judged as the matrix product that it lowers to",)
-    return replace(model, remarks=path.remarks, notes=notes)
+    facts = {**model.facts, **matmul.facts(product)}
+    return replace(model, remarks=path.remarks, notes=notes, facts=facts)
 
 
 def _tensor_memory(frame: Frame, path: Path, tile: nvidia.TileShape) -> TensorMemoryUse | None:
@@ -186,7 +189,8 @@ def _attention(frame: Frame) -> Model:
     if tma and not compiler.has_tma:
         shape = (*shape, matmul.needs_tma(compiler))
     model = frame.model(attention.shared_bytes(kernel), registers, shape)
-    return replace(model, remarks=kernel.path.remarks)
+    facts = {"wgmma": kernel.path.wgmma, "tma": as_expr(tma), "buffers": attention.buffers(kernel)}
+    return replace(model, remarks=kernel.path.remarks, facts={**model.facts, **facts})
 
 
 _Footprint = Callable[..., rowwise.Footprint]
