@@ -46,7 +46,9 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
     tensor = np.where(wgmma, np.maximum(tensor, k_steps * (m / _WGMMA_M) * c.wgmma_least / f), tensor)
     # Rows that two warpgroups share are reduced across both and their scores exchanged.
     copies = np.where(wgmma, np.maximum(1, warps * _FRAGMENT / m), 1)
-    softmax = m * n * copies * (1 / c.special_rate + c.softmax_operations / _LANES) / f
+    scores = m * n * copies * (1 / c.special_rate + c.softmax_operations / _LANES)
+    # Every step scales the output that was accumulated so far.
+    softmax = (scores + m * shape.value * c.rescale_operations / _LANES) / f
     overhead = c.loop_overhead * (warps / _GROUP) ** c.loop_warps
     overhead = overhead + np.where(wgmma, 0, c.mma_issue * (m / 16) * (n / 8) * k_steps / f)
     chain = k_steps * np.where(wgmma, c.wgmma_chain, c.mma_chain) / f
@@ -61,7 +63,8 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
     grid = np.ceil(shape.rows / m) * shape.planes * split
     steps = np.maximum(1.0, _steps(shape, m, n, split))
     epilogue = m * shape.value * np.where(split > 1, 4.0, shape.out) / c.epilogue_rate
-    ends = c.block_ends + latency + epilogue
+    fills = 2 if shape.kept < 1 else 1  # the masked tiles have a loop, and a pipeline, of their own
+    ends = c.block_ends + fills * latency + epilogue
     zero = np.zeros_like(m)
     ahead = np.maximum(1, launch["num_stages"] - 1)
     partial = np.where(split > 1, split, 0) * shape.rows * shape.planes * shape.value * 4

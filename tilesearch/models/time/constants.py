@@ -76,6 +76,7 @@ class Constants:
     special_rate: float
     softmax_operations: float
     softmax_serial: float
+    rescale_operations: float
     row_element: float
     row_spill: float
     vector_step: float
