@@ -44,9 +44,7 @@ def thinned(cases: list[Case], keep: Any) -> list[tuple[Launch, np.ndarray, np.n
     result = []
     for case in cases:
         chosen = [
-            i
-            for i, row in enumerate(case.rows)
-            if keep(row) and _fits_in(row) and _draw(row) * wanted[row.kind] < ROWS
+            i for i, row in enumerate(case.rows) if keep(row) and _fits_in(row) and _draw(row) * wanted[row.kind] < ROWS
         ]
         if not chosen:
             continue
@@ -108,8 +106,9 @@ def main() -> None:
     start = constants_of(device)
     assert isinstance(start, Constants), start
     names = [
-        f.name for f in fields(Constants) if f.name in device.time and device.time[f.name].kind == "fitted"
-        and f.name not in TRAFFIC
+        f.name
+        for f in fields(Constants)
+        if f.name in device.time and device.time[f.name].kind == "fitted" and f.name not in TRAFFIC
     ]
     cases, _ = cases_of(given.files)
     best = fit(start, names, cases, lambda row: True)
@@ -147,8 +146,9 @@ def _intervals(cases: list[Case], times: list[np.ndarray]) -> None:
                 ratios[CLASSES[kind]].append(row.time_us / value)
     for name, values in ratios.items():
         if values:
-            low80, high80, low90, high90 = np.quantile(values, [0.1, 0.9, 0.05, 0.95])
-            print(f'"{name}" = {{ low_80 = {low80:.3f}, high_80 = {high80:.3f}, low_90 = {low90:.3f}, high_90 = {high90:.3f} }}')
+            bounds = zip(("low_80", "high_80", "low_90", "high_90"), (0.1, 0.9, 0.05, 0.95), strict=True)
+            shown = ", ".join(f"{key} = {np.quantile(values, q):.3f}" for key, q in bounds)
+            print(f'"{name}" = {{ {shown}, rows = {len(values)} }}')
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from tilesearch.api.check import check_problem
 from tilesearch.api.configurations import tiles_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.api.solve import solve_problem
+from tilesearch.api.timing import rank_of
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.kernels import KernelSpec
 from tilesearch.specs.ops import OpSpec
@@ -74,6 +75,7 @@ def _runnable(problem: Problem) -> Problem:
 
 def _rankable(problem: Problem) -> Problem:
     """The problem ranked by traffic where its own rank needs what is not known of the device."""
-    if problem.search.rank in model_of(problem).keys or problem.search.rank == "time":
+    rank = rank_of(problem)
+    if rank in model_of(problem).keys or rank == "time":
         return problem
     return problem.replace(search=problem.search.model_copy(update={"rank": "traffic"}))

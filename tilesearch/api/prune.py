@@ -11,8 +11,11 @@ from tilesearch.answers.languages import Kept, PruneAnswer, Rejected
 from tilesearch.api.configurations import tiles_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.api.judging import JudgedTiles
-from tilesearch.api.ranking import rank_order
+from tilesearch.api.ranking import rank_order, tile_columns, timed
 from tilesearch.api.solve import rank_key
+from tilesearch.api.timing import Filters, Times, rank_of, require_times, timing_of
+from tilesearch.engines.base import Tiles
+from tilesearch.rules.columns import Column
 from tilesearch.specs.ops import OpSpec
 from tilesearch.specs.problems import Problem
 
@@ -55,25 +58,49 @@ def prune_problem(
     judged = JudgedTiles(wide, tiles)
     wanted = ("fits", "spills") if allow_soft else ("fits",)
     places = [i for i, verdict in enumerate(judged.verdicts) if verdict in wanted]
-    order = _best_first(judged, places, problem)
+    timing, filters = timing_of(problem, wide), Filters(problem, wide)
+    require_times(filters, timing, problem.rules.extra)
+    chosen_tiles = np.array([list(tiles[i].values()) for i in places], dtype=np.int64).reshape(
+        len(places), len(built.names)
+    )
+    columns = tile_columns(wide, chosen_tiles) if places else {}
+    times = timing.of(wide, columns)
+    slow = _slow(filters, columns, times, places)
+    order = _best_first(judged, places, chosen_tiles, times, problem)
     kept = [
-        Kept.model_construct(config=configs[i], verdict=judged.verdicts[i], metrics=judged.metrics(i))
-        for i in order[:top]
+        Kept.model_construct(
+            config=configs[places[p]],
+            verdict=judged.verdicts[places[p]],
+            metrics=timed(judged.metrics(places[p]), times, p),
+        )
+        for p in [p for p in order if places[p] not in slow][:top]
     ]
-    chosen = set(places)
+    chosen = set(places) - slow.keys()
     rejected = [
-        Rejected.model_construct(config=config, violations=judged.violations(i) or judged.undecided(i))
+        Rejected.model_construct(config=config, violations=slow.get(i) or judged.violations(i) or judged.undecided(i))
         for i, config in enumerate(configs)
         if i not in chosen
     ]
     return PruneAnswer.model_construct(kept=kept, rejected=rejected)
 
 
-def _best_first(judged: JudgedTiles, places: list[int], problem: Problem) -> list[int]:
-    """Places in the order of the rank, what spills after what fits."""
+def _slow(filters: Filters, columns: dict[str, Column], times: Times | None, places: list[int]) -> dict[int, list[str]]:
+    """The configurations that users' rules on times reject, with the ids of the rules."""
+    if not filters or times is None:
+        return {}
+    passed = filters.passed(columns, times)
+    broken = {place: [name for name, good in passed.items() if not good[p]] for p, place in enumerate(places)}
+    return {place: names for place, names in broken.items() if names}
+
+
+def _best_first(
+    judged: JudgedTiles, places: list[int], tiles: Tiles, times: Times | None, problem: Problem
+) -> list[int]:
+    """Positions in `places` in the order of the rank, what spills after what fits."""
     if not places:
         return []
-    tiles = np.array([list(judged.tiles[i].values()) for i in places], dtype=np.int64)
-    order = rank_order(judged.model, tiles, rank_key(judged.model, problem))
-    ranked = [places[i] for i in order]
-    return sorted(ranked, key=lambda i: judged.verdicts[i] != "fits")
+    rank = rank_of(problem)
+    by_time = rank == "time" and times is not None and "time" not in judged.model.keys
+    key = times.picoseconds if by_time and times is not None else rank_key(judged.model, problem, rank)
+    order = [int(p) for p in rank_order(judged.model, tiles, key)]
+    return sorted(order, key=lambda p: judged.verdicts[places[p]] != "fits")

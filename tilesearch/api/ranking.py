@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilesearch.answers import Candidate, Metrics, Tile
+from tilesearch.api.timing import Times
 from tilesearch.engines.base import Tiles
 from tilesearch.explanation.judge import binding_of, verdict_of
 from tilesearch.rules.columns import Column, ColumnEvaluator, read_rows
@@ -18,6 +19,8 @@ from tilesearch.rules.evaluate import Memo, evaluate
 from tilesearch.rules.expr import Expr
 from tilesearch.rules.model import Model
 from tilesearch.rules.occupancy import UNLIMITED
+
+Keys = NDArray[np.int64]
 
 _EXACT_FLOAT = 2**26  # two fractions with smaller denominators never round to the same double unless equal
 
@@ -30,15 +33,15 @@ class Ranked:
     tied: list[int | None]
 
 
-def rank_tiles(model: Model, tiles: Tiles, key: Expr, top: int, listed: bool) -> Ranked:
-    """The first `top` tiles by `key`, smaller first.
+def rank_tiles(model: Model, tiles: Tiles, key: Expr | Keys, top: int, listed: bool) -> Ranked:
+    """The first `top` tiles by `key`, a tree or its values, smaller first.
 
     Ties: higher tail_fill, then larger smallest slack over the C1 and C2 rules, both compared as exact
     fractions, then the tile's values, larger first, in the order of the variables.
     """
     if not len(tiles):
         return Ranked(tiles, [])
-    keys = _dense(read_rows(key, _columns(model, tiles), model.domains, len(tiles), model.ranges))
+    keys = _keys(model, tiles, key)
     top = min(top, len(tiles))
     threshold = np.partition(keys, top - 1)[top - 1]
     near = tiles[keys <= threshold]
@@ -50,10 +53,15 @@ def rank_tiles(model: Model, tiles: Tiles, key: Expr, top: int, listed: bool) ->
     return Ranked(near[order], tied)
 
 
-def rank_order(model: Model, tiles: Tiles, key: Expr) -> NDArray[np.int64]:
+def rank_order(model: Model, tiles: Tiles, key: Expr | Keys) -> NDArray[np.int64]:
     """Places of all `tiles`, which may repeat, in rank order."""
-    keys = _dense(read_rows(key, _columns(model, tiles), model.domains, len(tiles), model.ranges))
-    return _order(model, tiles, keys)
+    return _order(model, tiles, _keys(model, tiles, key))
+
+
+def _keys(model: Model, tiles: Tiles, key: Expr | Keys) -> Keys:
+    if isinstance(key, Expr):
+        return _dense(read_rows(key, tile_columns(model, tiles), model.domains, len(tiles), model.ranges))
+    return key
 
 
 def _order(model: Model, tiles: Tiles, keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -65,12 +73,13 @@ def _order(model: Model, tiles: Tiles, keys: NDArray[np.int64]) -> NDArray[np.in
     return order
 
 
-def _columns(model: Model, tiles: Tiles) -> dict[str, Column]:
+def tile_columns(model: Model, tiles: Tiles) -> dict[str, Column]:
+    """Tiles as columns by variable."""
     return {name: tiles[:, i] for i, name in enumerate(model.names)}
 
 
 def _read(model: Model, tiles: Tiles) -> ColumnEvaluator:
-    return ColumnEvaluator(_columns(model, tiles), model.domains, model.ranges)
+    return ColumnEvaluator(tile_columns(model, tiles), model.domains, model.ranges)
 
 
 def _dense(values: Column) -> NDArray[np.int64]:
@@ -153,6 +162,11 @@ def metrics_of(model: Model, tile: Mapping[str, int], memo: Memo | None = None) 
         top, bottom = (int(evaluate(e, tile, memo)) for e in model.fractions["tail_fill"])
         values["tail_fill"] = top / bottom
     return Metrics(blocks_by=by, **values)
+
+
+def timed(metrics: Metrics, times: Times | None, place: int) -> Metrics:
+    """The metrics with those that models of time fill."""
+    return metrics if times is None else metrics.model_copy(update=times.metrics(place))
 
 
 def _blocks(value: int | bool) -> int | None:

@@ -22,6 +22,7 @@ from tilesearch.api.design.versions import Sheet, Version
 from tilesearch.api.roofline import bound_for, roofline_problem
 from tilesearch.api.solve import solve_problem
 from tilesearch.api.tilesets import TileSet
+from tilesearch.api.timing import rank_of
 from tilesearch.errors import InfeasibleError, InputError, Issue
 from tilesearch.kernels.export import export
 from tilesearch.kernels.generic import available_instructions, instruction_choice
@@ -68,7 +69,7 @@ def design_problem(problem: Problem) -> DesignAnswer:
     chosen = staged(tiles, first)
     found = pipeline(chosen.signals)
     paths = special_paths(chosen.signals, _offers(sheet, chosen))
-    rank = problem.search.rank
+    rank = solved.rank
     return DesignAnswer(
         op=problem.op.model_dump(exclude_none=True),
         device=device.name,
@@ -153,7 +154,7 @@ def _tile_sheet(problem: Problem, tiles: TileSet, chosen: Version, solved: Solve
     return TileSheet(
         chosen=chosen.row(),
         candidates=rows,
-        rank=problem.search.rank,
+        rank=solved.rank,
         tied=best.tied,
         feasible=solved.counts.feasible,
         assumed_blocks_per_sm=problem.model.blocks_per_sm,
@@ -204,7 +205,7 @@ def _review(
             paths=paths,
             special_in_use=_in_use(problem, chosen),
             searched=tuple(v.name for v in sheet.model.variables if len(v.domain) > 1),
-            rank=problem.search.rank,
+            rank=rank_of(problem),
             tied=best.tied,
             verdict=chosen.verdict,
         )

@@ -1,4 +1,4 @@
-"""Flash attention: two products and a softmax a step; prefill with many rows, decode with a few against a long cache."""
+"""Flash attention: two products and a softmax a step; prefill with many rows, decode against a long cache."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def compose(block: Block, chip: Chip, constants: Constants) -> Composed:
     rest = np.ceil((block.grid - full * slots) / sms)
     hidden = np.full_like(resident, constants.ends_hidden)
     first = sm_time(resident, hidden)
-    steady = sm_time(resident, hidden * resident ** -constants.ends_overlap)
+    steady = sm_time(resident, hidden * resident**-constants.ends_overlap)
     last = np.where(rest > 0, sm_time(np.maximum(rest, 1), hidden), 0)
     stepped = np.where(full > 0, first + (full - 1) * steady, 0) + last
     fluid = block.grid / slots * steady

@@ -18,7 +18,7 @@ from tilesearch.specs.devices.quantities import Quantity
 
 Strength = Literal["calibrated", "datasheet only"]
 
-_SCALE = {"s": 1e9, "B/s": 1e-9, "cycles": 1.0, "B/cycle": 1.0, "B": 1.0, "": 1.0}
+_SCALE = {"s": 1e9, "B/s": 1e-9, "cycles": 1.0, "B/clk/SM": 1.0, "FLOP/clk/SM": 1.0, "B": 1.0, "": 1.0}
 """From the units of a device file to those of the model."""
 
 

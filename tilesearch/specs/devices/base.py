@@ -10,8 +10,8 @@ from pydantic import Field, StrictStr, model_validator
 from tilesearch.errors import InputError, Issue, UnknownLimitError, suggest
 from tilesearch.specs.devices.policies import BUILT_IN_POLICIES, Effective, check_policies, choose
 from tilesearch.specs.devices.quantities import Bytes, BytesPerSecond, Hertz, Spec
-from tilesearch.specs.devices.times import TimeConstant, TimeError
 from tilesearch.specs.devices.roofs import Bandwidth, DTypeName, Name, Roof, RoofName, split_roof_name
+from tilesearch.specs.devices.times import TimeConstant, TimeError
 from tilesearch.specs.dtypes import DType, dtype
 from tilesearch.specs.validation import Fault, dotted, faults
 

@@ -10,7 +10,7 @@ from pydantic import Field, StrictStr, model_validator
 from tilesearch.specs.devices.quantities import Quantity, Spec
 from tilesearch.specs.validation import Fault, faults
 
-TIME_UNITS = ("", "s", "B/s", "B", "cycles", "B/cycle")
+TIME_UNITS = ("", "s", "B/s", "B", "cycles", "B/clk/SM", "FLOP/clk/SM")
 
 
 class TimeConstant(Quantity):

@@ -100,7 +100,7 @@ def _fp8_and_attention(place: int | str, row: dict[str, Any]) -> Timed | None:
     time = _first(row["med_us"], row["quick_us"])
     if time is None or "torch" in row["config"] or "scaled_mm" in row["config"]:
         return None
-    kernel, spec, tile = _gemm_tile(row["config"])
+    _, _, tile = _gemm_tile(row["config"])
     op: Gemm | Attention
     if row["what"] == "fp8":
         m, n, k = map(int, row["shape"].split("x"))
