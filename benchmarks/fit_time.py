@@ -1,14 +1,15 @@
 """Fits the constants of the time model to measured times, and says how well they carry over to unseen shapes.
 
-    python -m benchmarks.fit_time FILE… [--folds 5] [--cross] [--toml]
+    python -m benchmarks.fit_time FILE… [--folds 5] [--cross] [--write-folds FILE]
 
 Method. Constants that were measured alone or pinned (see hardware/h200.toml) stay; the others start from the device
 file and move in logarithms to the least robust error (soft L1 beyond 10 %) of log(predicted / measured), over rows
 with a cool measurement, kinds of kernels weighted so that none drowns the others, with a weak pull (0.3 of a unit of
 log) to the start. `--cross` leaves out one fifth of the shapes at a time, over all kinds at once (a shape that is left
 out is left out of every kind), fits the rest from the same start and predicts what was left out: the figures printed
-are of these predictions. The spread of a constant is its standard deviation over these fits. `--toml` prints the
-constants and the intervals as the device file holds them. Needs scipy, which the package itself does not.
+are of these predictions. The spread of a constant is its standard deviation over these fits. `--write-folds` writes
+the constants of each fold, with which `verify times` judges the shapes that the fit has seen. Needs scipy, which the
+package itself does not.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from tilesearch.api.verify.times.cases import Case, cases_of
 from tilesearch.api.verify.times.score import report
 from tilesearch.models.time import CLASSES, Constants, Launch, constants_of, predict
+from tilesearch.models.time.folds import fold_of
 from tilesearch.specs.devices import load_device
 
 ROWS = 3000
@@ -82,11 +84,6 @@ def fit(start: Constants, names: list[str], cases: list[Case], keep: Any) -> Con
     return replace(start, **{n: getattr(start, n) * float(np.exp(v)) for n, v in zip(names, found.x, strict=True)})
 
 
-def fold_of(shape: str, folds: int) -> int:
-    """The fold of a shape: by its name alone, so that it is the same in every kind."""
-    return int.from_bytes(hashlib.sha256(shape.encode()).digest()[:4], "big") % folds
-
-
 def _one_fold(task: tuple[Constants, list[str], list[Path], int, int]) -> Constants:
     start, names, files, fold, folds = task
     cases, _ = cases_of(files)
@@ -99,7 +96,7 @@ def main() -> None:
     parser.add_argument("--device", default="h200")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--cross", action="store_true")
-    parser.add_argument("--toml", action="store_true")
+    parser.add_argument("--write-folds", type=Path, help="where to write the constants of each fold")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     device = load_device(given.device)
@@ -128,6 +125,8 @@ def main() -> None:
         print(report(cases, times))
         spread = {n: float(np.std([np.log(getattr(one, n)) for one in fits])) for n in names}
         _intervals(cases, times)
+        if given.write_folds:
+            given.write_folds.write_text(_folds(cases, names, fits), encoding="utf-8")
     for name in names:
         value = f"{getattr(best, name):.4g}"
         print(f"{name} = {value}" + (f", spread {spread[name]:.3f}" if spread else ""))
@@ -135,6 +134,18 @@ def main() -> None:
 
 TRAFFIC = ("l2_reach", "l2_sharpness", "wave_drift")
 """Constants fitted to counters of memory traffic, not to times."""
+
+
+def _folds(cases: list[Case], names: list[str], fits: list[Constants]) -> str:
+    shapes = sorted({row.shape for case in cases for row in case.rows})
+    lines = [
+        "# Written by benchmarks/fit_time.py: the shapes that the constants of this device were fitted to, and the",
+        "# constants (ns, B/ns, cycles) of fits that left out a fifth of them each, by tilesearch.models.time.folds.",
+        f"shapes = {shapes!r}".replace("'", '"'),
+    ]
+    for one in fits:
+        lines += ["", "[[fold]]", *(f"{name} = {getattr(one, name):.5g}" for name in names)]
+    return "\n".join(lines) + "\n"
 
 
 def _intervals(cases: list[Case], times: list[np.ndarray]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilesearch.answers import Counts, SolveAnswer, SpaceSummary
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
-from tilesearch.api.ranking import Ranked, candidates, rank_order, rank_tiles, tile_columns, timed
+from tilesearch.api.ranking import Ranked, candidates, rank_tiles, tile_columns, timed
 from tilesearch.api.timing import Filters, Rank, Timing, exact_rank_of, rank_of, require_times, timing_of
 from tilesearch.engines.base import Deadline, Engine, Outcome, Progress, Request, Status
 from tilesearch.engines.registry import engine as engine_named
@@ -125,9 +125,10 @@ def _by_time(model: Model, timing: Timing, outcome: Outcome, top: int) -> Ranked
     times = timing.of(model, tile_columns(model, outcome.tiles))
     if times is None:
         return Ranked(outcome.tiles, [])
-    order = rank_order(model, outcome.tiles, times.picoseconds)
-    tied, shown = times.tied, order[:top]
-    return Ranked(outcome.tiles[shown], [int(tied.sum()) if tied[place] else 1 for place in shown])
+    ranked = rank_tiles(model, outcome.tiles, times.picoseconds, top, outcome.listed)
+    shown = timing.of(model, tile_columns(model, ranked.tiles))
+    count = int(times.tied.sum()) if outcome.listed else None
+    return Ranked(ranked.tiles, [] if shown is None else [count if tied else 1 for tied in shown.tied])
 
 
 def rank_key(model: Model, problem: Problem, rank: Rank | None = None) -> Expr:

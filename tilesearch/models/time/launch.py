@@ -55,8 +55,7 @@ def launch_of(
 ) -> Launch:
     """The launch of `tiles`, columns by variable, of a kernel's model; `extra` replaces columns of facts."""
     rows = len(next(iter(tiles.values())))
-    domains = {name: tuple(int(v) for v in np.unique(column)) for name, column in tiles.items()}
-    read = ColumnEvaluator(tiles, domains)
+    read = _reader(model, tiles)
     columns: dict[str, Values] = {}
     for name in _VARIABLES:
         columns[name] = tiles[name].astype(np.float64) if name in tiles else np.ones(rows)
@@ -70,6 +69,17 @@ def launch_of(
     for name, values in (extra or {}).items():
         columns[name] = np.asarray(values, dtype=np.float64)
     return Launch(program, columns, rows)
+
+
+def _reader(model: Model, tiles: Mapping[str, Column]) -> ColumnEvaluator:
+    """A reader of the model's trees, which shares its bounds where the tiles lie within its domains."""
+    inside = all(
+        min(domain) <= int(tiles[name].min()) and int(tiles[name].max()) <= max(domain)
+        for name, domain in model.domains.items()
+    )
+    if inside:
+        return ColumnEvaluator(tiles, model.domains, model.ranges)
+    return ColumnEvaluator(tiles, {name: tuple(int(v) for v in np.unique(c)) for name, c in tiles.items()})
 
 
 def _column(values: Column, rows: int) -> Values:

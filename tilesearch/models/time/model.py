@@ -72,7 +72,7 @@ def _into_sms(launch: Launch, constants: Constants) -> Values:
     if physics_of(launch.program) is not matrix_launch:
         return launch["traffic_bytes"]
     matrix = matrix_of(launch.program)
-    return l2_bytes(matrix, order_of(launch, matrix, constants), launch, constants)
+    return l2_bytes(matrix, order_of(launch, matrix, constants), launch)
 
 
 def classes_of(launch: Launch) -> NDArray[np.int64]:

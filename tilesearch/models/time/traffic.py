@@ -129,16 +129,15 @@ def misaligned(launch: Launch, matrix: Matrix) -> Values:
     return np.where(launch["tma"] > 0, shares, 0)
 
 
-def l2_bytes(matrix: Matrix, order: Order, launch: Launch, constants: Constants) -> Values:
-    """Bytes from L2 into the SMs: each tile's panels along K, padded to whole tiles; misaligned rows take more lines.
-
-    Rows and columns past the edge are loaded by a pointer kernel (which reads valid ones again), not by the TMA.
+def l2_bytes(matrix: Matrix, order: Order, launch: Launch) -> Values:
+    """Bytes from L2 into the SMs: each tile's panels along K. Rows and columns past the edge are loaded too, by the TMA
+    as by pointers (the profiler counts them); misaligned rows take more lines.
     """
-    tma = launch["tma"] > 0
-    rows = np.where(tma, matrix.m, order.rows * launch["block_m"])
-    columns = np.where(tma, matrix.n, order.columns * launch["block_n"])
+    rows, columns = order.rows * launch["block_m"], order.columns * launch["block_n"]
     loaded = rows * order.columns * matrix.a_bytes + columns * order.rows * matrix.b_bytes
-    return loaded * matrix.k * (1 + _LINE_SHARE * misaligned(launch, matrix))
+    planes = np.maximum(1, launch["grid"] / (order.tiles * launch["split_k"]))
+    planes = np.where(launch["persistent"] > 0, 1, planes)
+    return np.asarray(loaded * matrix.k * planes * (1 + _LINE_SHARE * misaligned(launch, matrix)))
 
 
 _LINE_SHARE = 0.25

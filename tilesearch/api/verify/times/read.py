@@ -78,8 +78,11 @@ def _gemm_tile(config: str) -> tuple[str, str, dict[str, int]]:
 
 def _first_set(place: int | str, row: dict[str, Any]) -> Timed | None:
     time = _first(row.get("cool_med_us", ""), row.get("sweep_med_us", ""), row["sweep_quick_us"])
-    if time is None:
-        return None
+    return None if time is None else gemm_row(place, row, time, bool(row.get("cool_med_us")))
+
+
+def gemm_row(place: int | str, row: dict[str, Any], time_us: float, cool: bool) -> Timed:
+    """A row of the first set of GEMM kernels, given by M, N, K and the configuration's name."""
     kernel, spec, tile = _gemm_tile(row["config"])
     shape = _shape(row)
     return Timed(
@@ -90,8 +93,8 @@ def _first_set(place: int | str, row: dict[str, Any]) -> Timed | None:
         kernel={**_TRITON, "variant": "tma" if kernel == "gemm_tma" else "pointer"},
         tile=tile,
         config=row["config"],
-        time_us=time,
-        cool=bool(row.get("cool_med_us")),
+        time_us=time_us,
+        cool=cool,
         build_op=Gemm(**_UNHINTED, dtype="fp16") if spec == "gen" and kernel == "gemm_ptr" else None,
     )
 
