@@ -25,6 +25,7 @@ import numpy as np
 
 from tilesearch.api.verify.times.cases import Case, cases_of
 from tilesearch.api.verify.times.score import report
+from tilesearch.api.verify.times.verify import predicted
 from tilesearch.models.time import CLASSES, Constants, Launch, constants_of, predict
 from tilesearch.models.time.folds import fold_of
 from tilesearch.specs.devices import load_device
@@ -96,18 +97,22 @@ def main() -> None:
     parser.add_argument("--device", default="h200")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--cross", action="store_true")
+    parser.add_argument("--intervals", action="store_true", help="only print the intervals of the folds on file")
     parser.add_argument("--write-folds", type=Path, help="where to write the constants of each fold")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     device = load_device(given.device)
     start = constants_of(device)
     assert isinstance(start, Constants), start
+    cases, _ = cases_of(given.files)
     names = [
         f.name
         for f in fields(Constants)
         if f.name in device.time and device.time[f.name].kind == "fitted" and f.name not in TRAFFIC
     ]
-    cases, _ = cases_of(given.files)
+    if given.intervals:
+        _intervals(cases, predicted(cases))
+        return
     best = fit(start, names, cases, lambda row: True)
     print(f"in sample, {len(names)} constants fitted")
     print(report(cases, [predict(case.launch, best).time_us for case in cases]))
@@ -151,15 +156,15 @@ def _folds(cases: list[Case], names: list[str], fits: list[Constants]) -> str:
 def _intervals(cases: list[Case], times: list[np.ndarray]) -> None:
     """Quantiles of measured over predicted time of shapes that the constants had not seen, by class."""
     ratios: dict[str, list[float]] = {name: [] for name in CLASSES}
-    for case, predicted in zip(cases, times, strict=True):
-        for row, value, kind in zip(case.rows, predicted, case.kinds, strict=True):
+    for case, values in zip(cases, times, strict=True):
+        for row, value, kind in zip(case.rows, values, case.kinds, strict=True):
             if _fits_in(row):
                 ratios[CLASSES[kind]].append(row.time_us / value)
-    for name, values in ratios.items():
-        if values:
+    for name, found in ratios.items():
+        if found:
             bounds = zip(("low_80", "high_80", "low_90", "high_90"), (0.1, 0.9, 0.05, 0.95), strict=True)
-            shown = ", ".join(f"{key} = {np.quantile(values, q):.3f}" for key, q in bounds)
-            print(f'"{name}" = {{ {shown}, rows = {len(values)} }}')
+            shown = ", ".join(f"{key} = {np.quantile(found, q):.3f}" for key, q in bounds)
+            print(f'"{name}" = {{ {shown}, rows = {len(found)} }}')
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ from tilesearch.program.form import Program
 
 Physics = Callable[[Launch, Constants], tuple[Block, Chip, Memory]]
 
-CLASSES = ("wgmma, pipelined", "mma", "one stage", "spills", "no hints", "attention", "streaming")
+CLASSES = (
+    "wgmma, pipelined", "mma", "8 bits", "split", "one stage", "spills", "no hints", "attention", "decode", "streaming",
+)  # fmt: skip
 """Classes of candidates with errors of their own, in the order of `Prediction.kind`."""
 
 
@@ -77,13 +79,18 @@ def _into_sms(launch: Launch, constants: Constants) -> Values:
 
 def classes_of(launch: Launch) -> NDArray[np.int64]:
     """The place in `CLASSES` of each candidate."""
-    kind = launch.program.kind
-    if kind == "attention" or not launch.program.contractions:
-        return np.full(launch.rows, CLASSES.index("attention" if kind == "attention" else "streaming"))
+    program = launch.program
+    if program.kind == "attention":
+        return np.full(launch.rows, CLASSES.index("decode" if program.profile == "decode" else "attention"))
+    if not program.contractions:
+        return np.full(launch.rows, CLASSES.index("streaming"))
+    narrow = program.tensor(program.contractions[0].a).dtype.bits <= 8
     rules = [
         (launch["narrow"] > 0, "no hints"),
         (launch["live_registers"] > launch["register_cap"], "spills"),
         (launch["num_stages"] <= 1, "one stage"),
+        ((launch["split_k"] > 1) | (launch["second"] > 0), "split"),
+        (np.full(launch.rows, narrow), "8 bits"),
         (launch["wgmma"] <= 0, "mma"),
     ]
     masks = [mask for mask, _ in rules]

@@ -17,6 +17,10 @@ FIRST = (1, 5, 10, 20)
 """Lengths of the short lists that are judged."""
 
 
+_LATE = 1e30
+"""Added to a key to put a row last."""
+
+
 @dataclass(frozen=True)
 class Pool:
     """All rows of one kind and shape, which are ranked against each other; `keys` are rankings, smaller first."""
@@ -56,15 +60,20 @@ def _expected_best(keys: Values, times: Values, count: int) -> float:
 
 
 def pools(cases: Sequence[Case], times: Sequence[Values]) -> dict[tuple[str, str], Pool]:
-    """The rows of `cases` by kind and shape, with the predicted `times` as the ranking ``time``."""
+    """The rows of `cases` by kind and shape, with the predicted `times` as the ranking ``time``.
+
+    Carver and traffic rank what spills after everything else, as `solve` does: by themselves they would put the
+    largest tile first.
+    """
     gathered: dict[tuple[str, str], dict[str, list[Any]]] = {}
     for case, predicted in zip(cases, times, strict=True):
+        late = np.where(case.launch["live_registers"] > case.launch["register_cap"], _LATE, 0.0)
         for i, row in enumerate(case.rows):
             pool = gathered.setdefault(row.case, {"measured": [], "time": [], "carver": [], "traffic": []})
             pool["measured"].append(row.time_us)
             pool["time"].append(predicted[i])
-            pool["carver"].append(np.nan if case.carver is None else case.carver[i])
-            pool["traffic"].append(case.traffic[i])
+            pool["carver"].append(np.nan if case.carver is None else case.carver[i] + late[i])
+            pool["traffic"].append(case.traffic[i] + late[i])
     return {
         name: Pool(
             np.array(pool.pop("measured")),
