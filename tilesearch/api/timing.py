@@ -55,11 +55,11 @@ class Times:
         return np.asarray((self.low_us <= self.high_us[first]) & (self.high_us >= self.low_us[first]))
 
     def metrics(self, place: int) -> dict[str, Any]:
-        """The metrics that models of time fill, of one tile."""
+        """The metrics that models of time fill, of one tile; times to the picosecond, as rules compare them."""
         return {
-            "time_us": float(self.prediction.time_us[place]),
-            "time_low_us": float(self.low_us[place]),
-            "time_high_us": float(self.high_us[place]),
+            "time_us": round(float(self.prediction.time_us[place]), 6),
+            "time_low_us": round(float(self.low_us[place]), 6),
+            "time_high_us": round(float(self.high_us[place]), 6),
             "dram_bytes": int(self.prediction.dram_bytes[place]),
             "l2_bytes": int(self.prediction.l2_bytes[place]),
         }
