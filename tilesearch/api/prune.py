@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from tilesearch.answers import Verdict
 from tilesearch.answers.languages import Kept, PruneAnswer, Rejected
-from tilesearch.api.configurations import tiles_of
+from tilesearch.api.configurations import Options, configurations, options_of, tile_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.api.judging import JudgedTiles
-from tilesearch.api.ranking import rank_order
-from tilesearch.api.solve import rank_key
+from tilesearch.api.ranking import element_bits, idleness, rank_order
+from tilesearch.api.solve import rank_key, rankable
+from tilesearch.errors import InputError, Issue
+from tilesearch.program import lower
 from tilesearch.specs.ops import OpSpec
-from tilesearch.specs.problems import Problem
+from tilesearch.specs.problems import Problem, SearchSpec
+from tilesearch.specs.validation import validate
+
+UNREADABLE = "unreadable"
+CLUSTER = "C3.cluster"
 
 
 def prune(
-    configs: Sequence[Any],
+    configs: Iterable[Any],
     op: OpSpec | Problem,
     device: DeviceLike | None = None,
     *,
@@ -34,7 +42,9 @@ def prune(
     `configs` are dicts as Triton, vLLM, SGLang, Inductor or TileLang write them, or ``triton.Config`` objects;
     ``kept[i].config`` is the caller's own object. Those that only run badly (spills) come last, and go where
     `allow_soft` is false. With `top`, what is beyond it is dropped without a reason of its own: it appears in
-    neither list. `kernel` defaults to Triton. Raises `InputError` for a configuration that cannot be read.
+    neither list. `kernel` defaults to Triton. Ties of the rank go to pipelined configurations. Where the rank
+    cannot be computed on the device, `notes` say what ranked instead. Raises `InputError` for a configuration
+    that cannot be read.
     """
     search = None if rank is None else {"rank": rank}
     chosen = kernel if kernel is not None or isinstance(op, Problem) else "triton"
@@ -43,37 +53,138 @@ def prune(
 
 
 def prune_problem(
-    configs: Sequence[Any], problem: Problem, top: int | None = None, allow_soft: bool = True
+    configs: Iterable[Any],
+    problem: Problem,
+    top: int | None = None,
+    allow_soft: bool = True,
+    places: Sequence[str] | None = None,
 ) -> PruneAnswer:
-    """`prune` for a problem that is ready."""
-    built = model_of(problem)
-    if not configs:
-        return PruneAnswer(kept=[], rejected=[])
-    tiles = tiles_of(built, configs)
-    values = {name: {tile[name] for tile in tiles} for name in built.names}
-    wide = built.with_domains({v.name: tuple(sorted({*v.domain, *values[v.name]})) for v in built.variables})
-    judged = JudgedTiles(wide, tiles)
-    wanted = ("fits", "spills") if allow_soft else ("fits",)
-    places = [i for i, verdict in enumerate(judged.verdicts) if verdict in wanted]
-    order = _best_first(judged, places, problem)
-    kept = [
-        Kept.model_construct(config=configs[i], verdict=judged.verdicts[i], metrics=judged.metrics(i))
-        for i in order[:top]
-    ]
-    chosen = set(places)
-    rejected = [
-        Rejected.model_construct(config=config, violations=judged.violations(i) or judged.undecided(i))
-        for i, config in enumerate(configs)
-        if i not in chosen
-    ]
-    return PruneAnswer.model_construct(kept=kept, rejected=rejected)
+    """`prune` for a problem that is ready.
+
+    `places` name the configurations of a file: one that cannot be read is then rejected with a note, and the
+    others are judged.
+    """
+    if top is not None:
+        validate(SearchSpec, {"top": top})
+    listed = configurations(configs)
+    batch = _Batch(listed, problem, places)
+    kept = [i for i in batch.order() if allow_soft or batch.verdict(i) == "fits"]
+    chosen = set(kept)
+    return PruneAnswer.model_construct(
+        kept=[
+            Kept.model_construct(config=listed[i], verdict=batch.verdict(i), metrics=batch.metrics(i))
+            for i in kept[:top]
+        ],
+        rejected=[
+            Rejected.model_construct(config=config, violations=batch.reasons(i))
+            for i, config in enumerate(listed)
+            if i not in chosen
+        ],
+        notes=batch.notes,
+    )
 
 
-def _best_first(judged: JudgedTiles, places: list[int], problem: Problem) -> list[int]:
-    """Places in the order of the rank, what spills after what fits."""
-    if not places:
-        return []
-    tiles = np.array([list(judged.tiles[i].values()) for i in places], dtype=np.int64)
-    order = rank_order(judged.model, tiles, rank_key(judged.model, problem))
-    ranked = [places[i] for i in order]
-    return sorted(ranked, key=lambda i: judged.verdicts[i] != "fits")
+@dataclass(frozen=True)
+class _Group:
+    """Configurations that are compiled with the same options, judged by one model; `rows` are their places."""
+
+    judged: JudgedTiles
+    problem: Problem
+    rows: list[int]
+
+
+class _Batch:
+    """All configurations, judged: one model for each set of compiler options."""
+
+    def __init__(self, configs: list[Any], problem: Problem, places: Sequence[str] | None) -> None:
+        self.notes: list[str] = []
+        self.unread: set[int] = set()
+        self.options: dict[int, Options] = {}
+        self.spot: dict[int, tuple[_Group, int]] = {}
+        names = places if places is not None else [f"configs[{i}]" for i in range(len(configs))]
+        base = model_of(problem)
+        tiles: dict[int, dict[str, int]] = {}
+        issues: list[Issue] = []
+        in_triton = problem.kernel.language == "triton"
+        for i, config in enumerate(configs):
+            try:
+                tiles[i] = tile_of(base, config, names[i])
+                self.options[i] = options_of(config, names[i]) if in_triton else Options()
+            except InputError as error:
+                self.unread.add(i)
+                issues += error.issues
+        if issues and (places is None or not tiles):
+            raise InputError([replace(issue, source=issue.source or problem.source) for issue in issues])
+        self.notes += [f"{UNREADABLE}: {issue}" for issue in issues]
+        self.groups = self._grouped(problem, tiles)
+        self._say(base.notes)
+
+    def _grouped(self, problem: Problem, tiles: Mapping[int, Mapping[str, int]]) -> list[_Group]:
+        by_cap: dict[int | None, list[int]] = {}
+        for i in tiles:
+            if i not in self.unread:
+                by_cap.setdefault(self.options[i].maxnreg, []).append(i)
+        groups = []
+        for cap, rows in by_cap.items():
+            kernel = problem.kernel if cap is None else problem.kernel.model_copy(update={"maxnreg": cap})
+            model = model_of(problem.replace(kernel=kernel))
+            values = {name: {tiles[i][name] for i in rows} for name in model.names}
+            wide = model.with_domains({v.name: tuple(sorted({*v.domain, *values[v.name]})) for v in model.variables})
+            ranked, notes = rankable(model, problem)
+            self.notes += [note for note in notes if note not in self.notes]
+            group = _Group(JudgedTiles(wide, [tiles[i] for i in rows]), ranked, rows)
+            groups.append(group)
+            self.spot.update({i: (group, place) for place, i in enumerate(rows)})
+        return groups
+
+    def _say(self, of_the_model: Sequence[str]) -> None:
+        self.notes += of_the_model
+        if any(self._in_cluster(i) for i in self.spot):
+            self.notes.append(f"{CLUSTER} is not judged: what num_ctas above 1 makes of a kernel is not known")
+        ignored = dict.fromkeys(name for i in self.spot for name in self.options[i].ignored)
+        if ignored:
+            self.notes.append(f"no rule covers {', '.join(ignored)}: configurations are judged without them")
+
+    def _in_cluster(self, i: int) -> bool:
+        return self.options[i].num_ctas > 1
+
+    def verdict(self, i: int) -> Verdict:
+        group, place = self.spot[i]
+        verdict = group.judged.verdicts[place]
+        return "unknown" if self._in_cluster(i) and verdict != "infeasible" else verdict
+
+    def metrics(self, i: int) -> Any:
+        group, place = self.spot[i]
+        return group.judged.metrics(place)
+
+    def reasons(self, i: int) -> list[str]:
+        """The rules that a configuration breaks, or that cannot be judged for it."""
+        if i in self.unread:
+            return [UNREADABLE]
+        group, place = self.spot[i]
+        broken = group.judged.violations(place)
+        if self.verdict(i) != "unknown":
+            return broken
+        return [*broken, *group.judged.undecided(place), *([CLUSTER] if self._in_cluster(i) else [])]
+
+    def order(self) -> list[int]:
+        """Places of the configurations that run, in the order of the rank; what spills after what fits."""
+        ranked = [place for group in self.groups for place in self._ranked(group)]
+        ranked.sort(key=lambda item: item[:-1])
+        return [item[-1] for item in ranked]
+
+    def _ranked(self, group: _Group) -> list[tuple[bool, int, int, int, int]]:
+        """(spills, key, idleness, position within the group, place) of what runs of one group."""
+        runs = [p for p, i in enumerate(group.rows) if self.verdict(i) in ("fits", "spills")]
+        if not runs:
+            return []
+        model = group.judged.model
+        key = rank_key(model, group.problem)
+        tiles = np.array([list(group.judged.tiles[p].values()) for p in runs], dtype=np.int64)
+        waits = idleness(model, tiles, element_bits(lower(group.problem.op)))
+        keys = group.judged.column(key).tolist()
+        order = rank_order(model, tiles, key, waits).tolist()
+        return [
+            (self.verdict(group.rows[runs[n]]) == "spills", keys[runs[n]], int(waits[n]), position, group.rows[runs[n]])
+            for position, n in enumerate(order)
+        ]

@@ -81,6 +81,21 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
     )
 
 
+def rankable(model: Model, problem: Problem) -> tuple[Problem, list[str]]:
+    """The problem, ranked by traffic where its own rank needs what is not known of the device, with a note on it.
+
+    A rank by time is never replaced: it was asked for.
+    """
+    rank = problem.search.rank
+    if rank in model.keys or rank == "time" or not model.keys:
+        return problem, []
+    other = next(iter(model.keys))
+    metric = model.metrics.get("priority")
+    reason = f": {metric.reason}" if metric is not None and metric.reason else ""
+    changed = problem.replace(search=problem.search.model_copy(update={"rank": other}))
+    return changed, [f"ranked by {other}: {rank} cannot be computed{reason}"]
+
+
 def rank_key(model: Model, problem: Problem) -> Expr:
     """The tree that the problem ranks by. Raises `InputError` where this problem has none."""
     rank = problem.search.rank
@@ -161,6 +176,11 @@ def _notes(problem: Problem, model: Model, outcome: Outcome) -> list[str]:
     cycles = model.metrics.get("cycles")
     why = "the time of a tile is its cycles" if cycles and cycles.expr is not None else "no time model"
     notes.append(f"time_us: {why} for {problem.device.name}" if "no" in why else f"time_us: {why}")
+    if problem.search.rank == "carver" and "carver" in model.keys:
+        notes.append(
+            "carver: (traffic_bytes + 1) x waves of the launch; TileLang's carver itself, with its own tiles and "
+            "residency, is tilesearch.models.carver"
+        )
     if problem.model.blocks_per_sm is not None:
         notes.append(f"waves, tail_fill and priority assume {problem.model.blocks_per_sm} blocks per SM, as asked")
     return notes

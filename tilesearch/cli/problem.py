@@ -112,6 +112,15 @@ def _assigned(texts: list[str]) -> tuple[dict[str, Any], dict[str, str], list[Is
     return overrides, names, issues
 
 
+def language_hints(problem: Problem) -> list[str]:
+    """What to say where a configuration of an autotuner is judged as the hand-written kernel that a file names."""
+    if problem.kernel.language != "generic":
+        return []
+    return [
+        "judged by the generic language; --set kernel.language=triton (tilelang, cutlass) judges what those make of it"
+    ]
+
+
 def toml_value(text: str) -> Any:
     """`text` as a TOML value, or as it stands where it is none: ``fp16`` is a string, ``[64, 128]`` a list."""
     try:

@@ -52,6 +52,7 @@ def variant_of(
     source: str = "",
     data: Mapping[str, Any] | None = None,
     version: Version | None = None,
+    device: str = "",
 ) -> str:
     """The variant that `kernel` asks for, the first of `known` when it asks for none.
 
@@ -69,7 +70,9 @@ def variant_of(
         return known[0]
     if kernel.variant in known:
         return kernel.variant
-    message = f"{kernel.language} has no variant {kernel.variant!r} for this operator"
+    message = (
+        f"{kernel.language} has no variant {kernel.variant!r} for this operator{f' on {device}' if device else ''}"
+    )
     raise InputError(Issue(message, "kernel.variant", source, suggest(kernel.variant, list(known))))
 
 

@@ -70,7 +70,7 @@ def build(context: Context) -> Model:
     wide = device.tma is not None and _instruction(context, device, "wgmma") is not None
     version = version_of(context.kernel, data["versions"], context.source)
     known = data["variants"]["sm90" if wide else "sm80"]
-    variant = variant_of(context.kernel, known, context.source, data, version)
+    variant = variant_of(context.kernel, known, context.source, data, version, device.name)
     names = tile_variables(program)
     space, geometry = variables(context, names), Geometry(program, frozenset(names))
     instruction = _instruction(context, device, "mma" if variant == "sm80" else "wgmma")
@@ -107,7 +107,7 @@ def _multistage(gemm: Gemm) -> Block:
     threads = named("threads_per_block", tile.warps * constant_of(gemm.device, "warp_size"), "threads")
     held = named("accumulators_per_thread", ceildiv(gemm.geometry.held_bits(), threads * 32), "registers")
     cap = compiled.register_cap(gemm.device, threads)
-    overhead = data["overhead"]["value"]
+    overhead = gemm.data["overhead"]["value"]
     a = gemm.context.program.dtype_of(gemm.context.program.contractions[0].a)
     share = data["warp_tile"]
     rules = (
@@ -192,7 +192,7 @@ def _warp_specialised(gemm: Gemm, cooperative: bool) -> Block:
         _stages_rule(Var("num_stages"), data["minimum_stages"]),
         _cluster_rule(device),
     )
-    overhead = data["overhead"]["value"]
+    overhead = gemm.data["overhead"]["value"]
     cap = constant("consumer_registers", own["value"])
     used = compiled.register_cap(device, threads)
     shared = Var("num_stages") * per_stage + staging

@@ -29,7 +29,7 @@ def build_amd(context: Context, device: AmdDevice) -> Model:
         message = f"the triton language has no rules for {program.kind} on {device.vendor} devices yet"
         raise InputError(Issue(message, "op.kind", context.source))
     version = version_of(context.kernel, data["versions"], context.source)
-    variant = variant_of(context.kernel, ["pointer", "split_k"], context.source)
+    variant = variant_of(context.kernel, ["pointer", "split_k"], context.source, device=device.name)
     names = tuple(n for n in tile_variables(program) if not n.startswith("cluster_"))
     space, geometry = variables(context, names), Geometry(program, frozenset(names))
     tile = tile_of(geometry, program.contractions[0])

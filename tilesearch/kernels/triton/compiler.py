@@ -8,7 +8,10 @@ from typing import Any
 
 from tilesearch.kernels.base import Context, language_data
 from tilesearch.kernels.versions import Version, since, variant_of, version_of
+from tilesearch.rules.compiled import register_cap
+from tilesearch.rules.expr import Expr, minimum
 from tilesearch.rules.limits import number
+from tilesearch.rules.model import constant
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.dtypes import DType
 from tilesearch.specs.instructions import Instruction, instructions_for
@@ -21,6 +24,7 @@ class Compiler:
     version: Version
     device: NvidiaDevice
     data: dict[str, Any] = field(repr=False)
+    maxnreg: int | None = None
 
     @property
     def source(self) -> str:
@@ -46,6 +50,11 @@ class Compiler:
         """A plain number of the language."""
         return int(self.data[name]["value"])
 
+    @property
+    def overhead(self) -> int:
+        """Registers that a thread keeps beside its accumulators, whatever else the kernel does."""
+        return int(self.data["registers"]["overhead"]["value"])
+
     def spare_buffers(self, bits: int) -> int:
         """Buffers fewer than num_stages that an operand of `bits` keeps on the mma path."""
         return int(self.pipeline["spare_mma_8bit" if bits <= 8 else "spare_mma"])
@@ -60,6 +69,11 @@ class Compiler:
     def async_copies(self) -> bool:
         """Whether the device copies to shared memory without registers."""
         return _capability(self.device) >= _parsed(self.data["async_copy_from"]["value"])
+
+    def register_cap(self, threads: Expr) -> Expr:
+        """Registers that a thread may have: what a block of `threads` leaves it, or what the caller allows."""
+        cap = register_cap(self.device, threads)
+        return cap if self.maxnreg is None else minimum(cap, constant("maxnreg", self.maxnreg))
 
     @property
     def lanes(self) -> int:
@@ -103,7 +117,7 @@ def _capability(device: NvidiaDevice) -> tuple[int, ...]:
 def compiler_of(context: Context, device: NvidiaDevice) -> Compiler:
     """The compiler that the problem asks for. Raises `InputError` for an unknown version."""
     data = language_data("triton")
-    return Compiler(version_of(context.kernel, data["versions"], context.source), device, data)
+    return Compiler(version_of(context.kernel, data["versions"], context.source), device, data, context.kernel.maxnreg)
 
 
 def kernel_variant(context: Context, kind: str, version: Version) -> str:
