@@ -47,7 +47,7 @@ def build_amd(context: Context, device: AmdDevice) -> Model:
         amd.threads(device, threads),
     )
     notes = tuple(f"{rule.id} is not judged: {rule.unknown}" for rule in rules if rule.limit is None)
-    seen = [row for row in data["seen"] if not row["what"].startswith("registers")]  # said by C2.register_file
+    seen = [row for row in data["seen"] if row["what"] == "shared memory"]  # C2.register_file says the rest
     notes += unseen(seen, "Triton", version, device, "matrix", variant)
     assumed = context.model.blocks_per_sm
     return launch_metrics(device, program, geometry, load, None, space, rules, assumed, notes)

@@ -176,7 +176,7 @@ def _matrix(frame: Frame) -> Model:
         if kernel.tma
         else pointer_registers(compiler, held, frame.threads, product.operands, path)
     )
-    registers = through_tensor_memory(registers, path, program.outputs[0].dtype)
+    registers = through_tensor_memory(compiler, registers, path, program.outputs[0].dtype)
     shape = (*dot_rules(compiler, tile, a), *matmul.tma_rules(product))
     model = frame.model(
         matmul.shared_bytes(product), registers, shape, kernel.persistent, _tensor_memory(frame, path, tile)

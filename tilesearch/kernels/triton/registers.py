@@ -9,7 +9,7 @@ from typing import Any
 from tilesearch.kernels.triton.compiler import Compiler
 from tilesearch.kernels.triton.operands import Operand
 from tilesearch.kernels.triton.paths import Path
-from tilesearch.rules.expr import FALSE, Expr, Var, all_of, any_of, ceildiv, minimum, negate, select, total
+from tilesearch.rules.expr import FALSE, Expr, Var, all_of, any_of, ceildiv, maximum, minimum, negate, select, total
 from tilesearch.rules.model import named
 from tilesearch.specs.dtypes import DType
 
@@ -76,7 +76,7 @@ def _weighted(row: Mapping[str, Any], accumulators: Expr, a: Expr, b: Expr) -> E
     return percents // 100 + int(row["base"])
 
 
-def through_tensor_memory(registers: Registers, path: Path, out: DType) -> Registers:
+def through_tensor_memory(compiler: Compiler, registers: Registers, path: Path, out: DType) -> Registers:
     """Where a tile accumulates in tensor memory, a thread holds only its part of the output, in the output's type.
 
     It is read out whole at the end (compiled 3.6 for sm_100: 256 accumulators a thread do not spill, 512 do).
@@ -85,7 +85,9 @@ def through_tensor_memory(registers: Registers, path: Path, out: DType) -> Regis
         return registers
     packed = ceildiv(registers.accumulators * out.bits, 32)
     held = select(path.tcgen05, packed, registers.accumulators)
-    live = registers.live - registers.accumulators + held
+    # The loop's own registers are free again by the time the output is read.
+    after, inside = held + compiler.overhead, registers.live - registers.accumulators
+    live = select(path.tcgen05, maximum(after, inside), registers.live)
     return replace(
         registers,
         accumulators=named("accumulators_per_thread", held, "registers"),
