@@ -60,6 +60,10 @@ def fuse_on_ascend(problem: Problem, chain: Chain, device: AscendDevice) -> Fuse
     in_order = all(stage.source == place - 1 for place, stage in enumerate(fusion.stages) if place)
     if not in_order or len(programs[0].contractions) != 1:
         raise InputError(Issue("on Ascend, fuse is for a product and the vector work behind it, in order", "ops"))
+    columns = programs[0].contractions[0].n
+    if fusion.whole_at(0) - {columns}:
+        message = "on Ascend a tile can hold whole rows of the product, and this chain reduces over another axis"
+        raise InputError(Issue(message, "ops"))
     one = with_epilogue(programs[0], [(s.name, s.program, s.operand) for s in fusion.stages[1:]])
     alone = [_best(problem, program) for program in programs]
     stuck = next((b for b in alone if not b.tile), None)

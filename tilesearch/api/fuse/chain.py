@@ -13,7 +13,7 @@ from tilesearch.api.tilesets import Choice, TileSet
 from tilesearch.errors import InputError, Issue
 from tilesearch.ledger import Bound, Rates
 from tilesearch.ledger.cost import Work, least_s
-from tilesearch.ledger.fusion import Fusion, connect
+from tilesearch.ledger.fusion import Crossing, Fusion, connect
 from tilesearch.program import Program, lower
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import const
@@ -126,7 +126,7 @@ def _entrywise(fusion: Fusion, parts: list[_Part], sms: int) -> _Fused:
 
 def _whole_units(device: NvidiaDevice, fusion: Fusion, parts: list[_Part], sms: int) -> _Fused:
     """The block size, in units, with the least time among those that the chip can hold; else the smallest."""
-    first = _least_rows(fusion, parts)
+    first = _least_units(fusion, parts)
     sizes = []
     size = first
     while size < fusion.units:
@@ -137,15 +137,15 @@ def _whole_units(device: NvidiaDevice, fusion: Fusion, parts: list[_Part], sms: 
     return min(fitting, key=lambda c: (c.time_s, -c.units)) if fitting else candidates[0]
 
 
-def _least_rows(fusion: Fusion, parts: list[_Part]) -> int:
-    """The fewest units of a block: the rows of the smallest matrix tile where there is a product, else one."""
+def _least_units(fusion: Fusion, parts: list[_Part]) -> int:
+    """The fewest units of a block: as many as the smallest matrix tile of each product has rows and columns of them."""
     least = 1
-    for stage, part in zip(fusion.stages, parts, strict=True):
-        product = stage.program.contraction
-        if product is not None:
-            variable = stage.program.dim(product.m).variable
-            domains = {v.name: v.domain for v in generic_variables(part.problem, stage.program)}
-            least = max(least, min(domains.get(variable or "", (1,))))
+    for place, (stage, part) in enumerate(zip(fusion.stages, parts, strict=True)):
+        domains = {v.name: v.domain for v in generic_variables(part.problem, stage.program)}
+        for product in stage.program.contractions:
+            for name in (product.m, product.n):
+                tile = min(domains.get(stage.program.dim(name).variable or "", (1,)))
+                least = max(least, fusion.least_units(place, name, tile))
     return least
 
 
@@ -275,9 +275,17 @@ def _notes(problem: Problem, rates: Rates, fusion: Fusion) -> list[str]:
     notes = [bound_note(rates)]
     if problem.fuse.count == "outputs":
         notes.append("bytes: outputs only, as [fuse] count says")
+    notes += [_reshape(fusion, c) for c in fusion.crossings if c.reshaped]
     if not fusion.entrywise:
         notes.append(
             "a reduction over the intermediate is taken to need it whole; one with a blockwise form (online softmax) "
             "is an operator of its own here: attention"
         )
     return notes
+
+
+def _reshape(fusion: Fusion, c: Crossing) -> str:
+    """What a consumer makes of the axes that it reads."""
+    before, after = (" x ".join(map(str, tensor.shape)) for tensor in (c.out, c.operand))
+    one, other = fusion.stages[c.before].name, fusion.stages[c.after].name
+    return f"{other} reads the {before} of {one} as {after}: the same entries in the same order"
