@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import tilesearch as ts
 from tilesearch.cli.run import run
+from tilesearch.ledger.cost import Cost, best_of, decisive
 from tilesearch.ledger.fusion import Fusion, connect
 from tilesearch.program import lower
 
@@ -94,10 +95,49 @@ def chain(**last):
 def test_an_output_that_must_be_in_memory_is_still_written():
     free, kept = (options(ts.fuse(chain(output_in_memory=flag), "h200"))["fuse"] for flag in (False, True))
     assert kept.bytes - free.bytes == 4 * 1024**2
-    part = {"kind": "elementwise", "shape": [1024, 1024], "dtype": "fp32"}
-    heavy = {**part, "arithmetic_per_element": 100_000}
-    tables = [{"name": "a", "output_in_memory": True, **heavy}, {"name": "b", "input_from": "a.out", **heavy}]
-    assert ts.fuse(tables, "h200").criterion == "numerics"
+
+
+def test_an_output_in_memory_decides_only_where_its_write_does():
+    part = {"kind": "elementwise", "shape": [1024, 1024], "dtype": "fp32", "arithmetic_per_element": 100_000}
+    tables = [{"name": "a", "output_in_memory": True, **part}, {"name": "b", "input_from": "a.out", **part}]
+    answer = ts.fuse(tables, "h200")  # arithmetic binds both versions alike: a tie, which fewer bytes win
+    assert (answer.decision, answer.criterion) == ("fuse", "bytes")
+    # 79 rows of 55000: as many blocks at most. Apart, the sum is split over all SMs.
+    first = {"name": "a", "kind": "elementwise", "shape": [79, 55_000], "dtype": "fp32", "output_in_memory": True}
+    last = {"name": "b", "input_from": "a.out", "kind": "reduction", "function": "sum", "shape": [79, 55_000],
+            "dtype": "fp32"}  # fmt: skip
+    answer = ts.fuse([first, last], "h200")
+    assert (answer.decision, answer.criterion) == ("split", "numerics")
+    assert ts.fuse([{**first, "output_in_memory": False}, last], "h200").decision == "fuse"
+
+
+def test_a_tie_goes_to_fewer_bytes():
+    tables = [
+        {"name": "up", "kind": "gemm", "m": 4096, "n": 4096, "k": 65536, "dtype": "bf16"},
+        {"name": "act", "input_from": "up.out", "kind": "elementwise", "shape": [4096, 4096], "dtype": "bf16"},
+    ]
+    answer = ts.fuse(tables, "h200")
+    found = options(answer)
+    assert found["split"].bound_us < 1.02 * found["fuse"].bound_us
+    assert (answer.decision, answer.criterion) == ("fuse", "bytes")
+    assert "tie" in answer.reason or found["split"].bound_us > 1.01 * found["fuse"].bound_us
+
+
+def test_the_criterion_is_the_term_that_decided():
+    # 128 blocks on 132 SMs: nearly all are at work, and read b 128 times.
+    answer = ts.fuse(product_and_softmax(4096, 512, 8192, 1), "h200")
+    assert (answer.decision, answer.criterion) == ("split", "reuse")
+    for shape in ((4096, 512, 8192, 1), (64, 4096, 8192, 1), (16384, 256, 4096, 1), (1000, 1000, 512, 1)):
+        # No bandwidth of L2 is known there: re-reads cannot decide.
+        assert ts.fuse(product_and_softmax(*shape), "a100_80gb").criterion != "reuse"
+
+
+def test_what_decides_is_tried_term_by_term():
+    winner, loser = Cost(100, 10), Cost(150, 5)
+    assert decisive(winner, loser, {"a": Cost(120, 5), "b": Cost(100.5, 5)}) == "b"  # a tie, which fewer bytes win
+    assert decisive(winner, loser, {"a": Cost(120, 5), "b": Cost(150, 5)}) == "a"
+    assert decisive(winner, loser, {"a": Cost(150, 5)}) is None
+    assert best_of({"x": Cost(100, 9), "y": Cost(100.9, 8), "z": Cost(102, 1)}) == "y"
 
 
 def test_phases_take_turns_where_one_block_is_resident():

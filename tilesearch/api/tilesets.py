@@ -15,14 +15,11 @@ from tilesearch.engines.base import Deadline, Request
 from tilesearch.engines.registry import engine
 from tilesearch.errors import InfeasibleError, Issue
 from tilesearch.ledger import Bound
-from tilesearch.ledger.cost import L2_BANDWIDTH, Work, compute_s
+from tilesearch.ledger.cost import TIE, Work, bounds_s, compute_s
 from tilesearch.program.form import Program
 from tilesearch.rules.columns import ColumnEvaluator
 from tilesearch.rules.geometry import Geometry
 from tilesearch.specs.problems import Problem
-
-TIE = 1.01
-"""Bounds nearer than this are a tie, which the tile with less traffic wins."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +65,8 @@ class TileSet:
 
     def _times(self) -> NDArray[np.float64]:
         rates, ledger = self.bound.rates, self.bound.ledger
-        least = np.maximum(
-            (ledger.bytes + self.partial) / rates.bandwidth.value, compute_s(ledger.flops_by_unit, rates)
-        )
-        cached = rates.constant(L2_BANDWIDTH)
-        if cached is not None:
-            least = np.maximum(least, self.traffic / cached)
-        times: NDArray[np.float64] = least * (self.sms * np.ceil(self.grid / self.sms)) / self.grid
-        return times
+        compute = compute_s(ledger.flops_by_unit, rates)
+        return bounds_s(ledger.bytes + self.partial, self.traffic, compute, self.grid, rates, self.sms)
 
     def alike(self, tile: Mapping[str, int], free: Collection[str]) -> list[dict[str, int]]:
         """The tiles that differ from `tile` in the variables `free` at most."""

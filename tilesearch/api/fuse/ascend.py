@@ -20,6 +20,7 @@ from tilesearch.errors import InputError, Issue, UnknownLimitError
 from tilesearch.kernels import build_model
 from tilesearch.kernels.ascend import kernel_of, tile_variables
 from tilesearch.kernels.base import Context
+from tilesearch.ledger.cost import TIE, Cost, best_of, decisive, fill
 from tilesearch.ledger.fusion import Fusion, connect
 from tilesearch.program import Program, lower
 from tilesearch.program.epilogue import with_epilogue
@@ -32,7 +33,6 @@ from tilesearch.specs.ops import Chain
 from tilesearch.specs.problems import Problem
 
 FUSE, SPLIT = "fuse", "split"
-WORTH = 1.02
 _OUT = "l0c_ub_dual"  # the path on which a tile goes from the Cube's side to the Vector cores
 
 
@@ -178,24 +178,31 @@ def _microseconds(problem: Problem, cycles: int) -> float | None:
 def _decide(fusion: Fusion, fused: _Best, alone: list[_Best], cores: int) -> tuple[str, Criterion, str]:
     """The winner and what decided: whether it fits, then cycles, and whether Vector hides behind the Cube."""
     saved = f"fusing saves {size_text(fusion.saved)} of {size_text(fusion.apart)}"
-    apart = sum(b.cycles for b in alone)
     if not fused.tile:
         return SPLIT, "onchip", f"{saved}, but no tile that holds what it must fits: {fused.stopped}"
-    against = f"{fused.cycles} cycles against {apart}"
+    together = Cost(fused.cycles, fusion.apart - fusion.saved)
+    separate = Cost(sum(b.cycles for b in alone), fusion.apart)
+    against = f"{together.time} cycles against {separate.time}"
     cube, vector = _times(fused)
     work = f"in a tile the Vector cores work {vector} cycles and the Cube {cube}"
-    if fused.cycles * WORTH < apart:
+    if best_of({FUSE: together, SPLIT: separate}) == FUSE:
+        if separate.time <= together.time * TIE:
+            return FUSE, "bytes", f"{saved}, and the cycles tie: {against}"
         if vector <= cube:
             return FUSE, "units", f"{saved}, and {work}: the one hides behind the other. {against}"
         return FUSE, "bytes", f"{saved}, though {work}, so the Cube waits. {against}"
-    if any(stage.keeps for stage in fusion.stages[:-1]):
-        return SPLIT, "numerics", f"with the intermediate in memory all the same, {saved}: {against}"
-    if (fused.metrics.grid or 0) < cores:
-        idle = f"its {fused.metrics.grid} tiles leave {cores - (fused.metrics.grid or 0)} of {cores} cores idle"
-        return SPLIT, "parallelism", f"{saved}, but {idle}: {against}"
-    if vector > cube:
-        return SPLIT, "units", f"{saved}, but {work}, so the Cube waits: {against}"
-    return SPLIT, "reuse", f"{saved}, but the tiles that it leaves room for read their operands too often: {against}"
+    tiles = fused.metrics.grid or cores
+    without: dict[Criterion, Cost] = {
+        "parallelism": Cost(together.time * fill(float(tiles), cores), together.bytes),
+        "units": Cost(together.time * cube / max(cube, vector), together.bytes),
+    }
+    term = decisive(separate, together, without) or "reuse"
+    reasons: dict[Criterion, str] = {
+        "parallelism": f"but its {tiles} tiles use {100 * fill(float(tiles), cores):.0f} % of {cores} cores",
+        "units": f"but {work}, so the Cube waits",
+        "reuse": "but the tiles that it leaves room for read their operands too often",
+    }
+    return SPLIT, term, f"{saved}, {reasons[term]}: {against}"
 
 
 def _alive(fused: _Best) -> str:

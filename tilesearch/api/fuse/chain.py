@@ -12,9 +12,9 @@ from tilesearch.api.tiles import generic_variables
 from tilesearch.api.tilesets import Choice, TileSet
 from tilesearch.errors import InputError, Issue
 from tilesearch.ledger import Bound, Rates
-from tilesearch.ledger.cost import Work, least_s
+from tilesearch.ledger.cost import TIE, Cost, Work, best_of, decisive, fill, fuller, least_s
 from tilesearch.ledger.fusion import Crossing, Fusion, connect
-from tilesearch.program import Program, lower
+from tilesearch.program import Program, Tensor, lower
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import const
 from tilesearch.rules.geometry import Geometry
@@ -25,8 +25,6 @@ from tilesearch.specs.ops import Chain, Link
 from tilesearch.specs.problems import Problem
 
 FUSE, SPLIT = "fuse", "split"
-WORTH = 1.02
-"""A fusion that gains less than this is not worth the kernel it needs."""
 
 
 @dataclass(frozen=True)
@@ -241,28 +239,81 @@ def _new_work(fusion: Fusion, fused: _Fused, parts: list[_Part]) -> str:
 def _decide(
     fusion: Fusion, fused: _Fused, options: list[FuseOption], parts: list[_Part], sms: int
 ) -> tuple[str, Criterion, str]:
-    """The winner and what decided: first what the chip cannot hold, then the bounds."""
+    """The winner and what decided: first what the chip cannot hold, then the bounds, then bytes where they tie."""
     one, apart = options
     saved = f"fusing saves {size_text(fusion.saved)} of {size_text(fusion.apart)}"
     if fused.stops is not None:
         need = f"{fused.alive / 1024:,.0f} KB alive, more than the shared memory of a block"
         return SPLIT, fused.stops, f"{saved}, but a block must keep {need}"
-    a, b = one.bound_us or 0.0, apart.bound_us or 0.0
-    against = f"{a:.4g} us against {b:.4g}"
-    if a * WORTH < b:
-        return FUSE, "bytes", f"{saved}, and the bound falls from {b:.4g} to {a:.4g} us"
-    if any(fusion.stages[c.before].keeps for c in fusion.crossings):
-        return SPLIT, "numerics", f"with the intermediate in memory all the same, {saved}: {against}"
-    if one.grid < sms:
-        idle = f"its {one.grid} blocks leave {sms - one.grid} of {sms} SMs idle"
-        return SPLIT, "parallelism", f"{saved}, but {idle}: {against}"
-    together = least_s(replace(fused.work, serial=False), parts[fusion.anchor].bound.rates, sms) * 1e6
-    if fused.work.serial and together * WORTH < b:
-        phases = "one block is resident, whose matrix and CUDA-core phases take turns"
-        return SPLIT, "units", f"{saved}, but {phases}: {against}"
-    if fused.work.cached > sum(part.choice.work.cached for part in parts):
-        return SPLIT, "reuse", f"{saved}, but its blocks read {size_text(fused.work.cached)} from L2: {against}"
-    return SPLIT, "bytes", f"{saved}, which the bound does not show: {against}"
+    together = Cost(fused.time_s, fused.work.memory)
+    separate = Cost(sum(part.choice.time_s for part in parts), fusion.apart)
+    against = f"{one.bound_us:.4g} us against {apart.bound_us:.4g}"
+    if best_of({FUSE: together, SPLIT: separate}) == FUSE:
+        if separate.time <= together.time * TIE:
+            return FUSE, "bytes", f"{saved}, and the bounds tie: {against}"
+        term = decisive(together, separate, _split_without(fusion, fused, parts, sms)) or "units"
+        return FUSE, term, f"{saved}{_FUSE_REASONS[term]}: {against}"
+    term = decisive(separate, together, _fused_without(fusion, fused, parts, sms)) or "bytes"
+    reasons: dict[Criterion, str] = {
+        "parallelism": f"but its {one.grid} blocks use {100 * fill(float(one.grid), sms):.0f} % of {sms} SMs",
+        "units": "but one block is resident, whose matrix and CUDA-core phases take turns",
+        "numerics": "and would save more if the intermediate had not to be in memory all the same",
+        "reuse": f"but its blocks read {size_text(fused.work.cached)} from L2",
+        "bytes": "which the bound does not show",
+    }
+    return SPLIT, term, f"{saved}, {reasons[term]}: {against}"
+
+
+_FUSE_REASONS: dict[Criterion, str] = {
+    "bytes": "",
+    "parallelism": ", and its grid uses the SMs better than those of the parts",
+    "units": ", and what takes turns apart works at once in one kernel",
+}
+
+
+def _fused_without(fusion: Fusion, fused: _Fused, parts: list[_Part], sms: int) -> dict[Criterion, Cost]:
+    """The cost of the fused kernel with one term brought to what the other version has."""
+    work = fused.work
+    kept = sum(fusion.stages[place].program.tensor_bytes(t) for place, t in _kept(fusion))
+    apart = max(work.memory, sum(part.choice.work.cached for part in parts))
+    grids = [part.choice.work.grid for part in parts]
+    changed: dict[Criterion, Work] = {
+        "parallelism": replace(work, grid=fuller([work.grid, *grids], sms)),
+        "units": replace(work, serial=False),
+        "numerics": replace(work, memory=work.memory - kept, cached=work.cached - kept),
+        "reuse": replace(work, cached=min(work.cached, apart)),
+    }
+    rates = parts[fusion.anchor].bound.rates
+    return {term: Cost(least_s(other, rates, sms), other.memory) for term, other in changed.items()}
+
+
+def _kept(fusion: Fusion) -> set[tuple[int, Tensor]]:
+    """Intermediates that the fused kernel writes all the same."""
+    return {(c.before, c.out) for c in fusion.crossings if fusion.stages[c.before].keeps}
+
+
+def _split_without(fusion: Fusion, fused: _Fused, parts: list[_Part], sms: int) -> dict[Criterion, Cost]:
+    """The cost of the parts with one of their disadvantages taken away."""
+    crossed = [
+        sum(
+            fusion.stages[place].program.tensor_bytes(tensor)
+            for tensor in {c.operand for c in fusion.crossings if c.after == place}
+            | {c.out for c in fusion.crossings if c.before == place and not fusion.stages[place].keeps}
+        )
+        for place in range(len(parts))
+    ]
+    works = [part.choice.work for part in parts]
+    changed: dict[Criterion, list[Work]] = {
+        "bytes": [replace(w, memory=w.memory - x, cached=w.cached - x) for w, x in zip(works, crossed, strict=True)],
+        "parallelism": [replace(work, grid=fuller([work.grid, fused.work.grid], sms)) for work in works],
+    }
+    return {
+        term: Cost(
+            sum(least_s(work, part.bound.rates, sms) for work, part in zip(others, parts, strict=True)),
+            sum(work.memory for work in others),
+        )
+        for term, others in changed.items()
+    }
 
 
 def _alive_text(fusion: Fusion, fused: _Fused) -> str:
