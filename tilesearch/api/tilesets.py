@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tilesearch.answers import Metrics
 from tilesearch.api.context import model_of
 from tilesearch.api.ranking import metrics_of, rank_tiles
-from tilesearch.engines.base import Deadline, Request
+from tilesearch.engines.base import Deadline, Request, Status
 from tilesearch.engines.registry import engine
 from tilesearch.errors import InfeasibleError, Issue
 from tilesearch.ledger import Bound
@@ -20,6 +20,9 @@ from tilesearch.program.form import Program
 from tilesearch.rules.columns import ColumnEvaluator
 from tilesearch.rules.geometry import Geometry
 from tilesearch.specs.problems import Problem
+
+CUT_SHORT = "stopped by the time limit"
+"""How an answer begins to say that not all tiles were seen."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,9 @@ class TileSet:
         self.split = split.variable if split is not None and split.variable in model.names else None
         outcome = engine("vector").enumerate(Request(model, deadline=Deadline(problem.search.time_limit_s)))
         self.tiles = outcome.tiles
+        self.complete = outcome.status in (Status.COMPLETE, Status.INFEASIBLE)
+        if not len(self.tiles) and not self.complete:
+            raise TimeoutError(f"{CUT_SHORT} before a tile was found")
         if not len(self.tiles):
             raise InfeasibleError(Issue("no tile fits", "space", problem.source, "`tilesearch explain` says why"))
         self.sms = int(model.constants["sm_count"])

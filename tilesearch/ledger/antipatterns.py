@@ -53,6 +53,11 @@ class Review:
     text: str
 
 
+def shared_key(tied: int | None) -> str:
+    """How many tiles the ranking cannot tell apart at the top; `tied` is None where not all were seen."""
+    return "how many tiles share the best key is not known" if tied is None else f"{tied} tile(s) share the best key"
+
+
 def review(design: Design) -> tuple[Review, ...]:
     """All sixteen items, in the order of the list."""
     return tuple(Review(number, pattern, *check(design)) for number, (pattern, check) in enumerate(_ITEMS, start=1))
@@ -177,12 +182,14 @@ def _blind_to_k(d: Design) -> Outcome:
         return "not applicable", None, "there is no block_k"
     if "block_k" not in d.searched or d.rank == "time":
         return "pass", d.tied, "block_k is not left to a ranking that cannot see it"
-    tied = d.tied or 1
-    return _judged(tied == 1, tied, f"{tied} tiles share the best key, which does not see block_k: fix m and n first")
+    if d.tied is None:
+        return "not applicable", None, shared_key(None)
+    text = f"{d.tied} tiles share the best key, which does not see block_k: fix m and n first"
+    return _judged(d.tied == 1, d.tied, text)
 
 
 def _verdict(d: Design) -> Outcome:
-    return "pass", d.tied, f"criteria only: {d.tied or 1} tile(s) share the best key, and none is measured yet"
+    return "pass", d.tied, f"criteria only: {shared_key(d.tied)}, and none is measured yet"
 
 
 def _synchronisation(d: Design) -> Outcome:

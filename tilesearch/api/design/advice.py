@@ -6,6 +6,7 @@ from tilesearch.answers.design import Advice, AdviceItem, ModelAnswer
 from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.api.design.versions import Version
 from tilesearch.ledger.analyzer import reconcile
+from tilesearch.ledger.antipatterns import shared_key
 from tilesearch.ledger.criteria import FEW, PipelineCriterion
 from tilesearch.ledger.signals import Signals
 from tilesearch.program.form import Role
@@ -102,7 +103,7 @@ def models(
         ModelAnswer(
             model=f"ranking by {rank}",
             answers="which candidates are plausible, not which is best",
-            says=f"{tied or 1} tile(s) share the best key",
+            says=shared_key(tied),
         ),
         ModelAnswer(
             model="tile time model",

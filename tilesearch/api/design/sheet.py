@@ -21,7 +21,7 @@ from tilesearch.api.design.front import front
 from tilesearch.api.design.versions import Sheet, Version
 from tilesearch.api.roofline import bound_for, roofline_problem
 from tilesearch.api.solve import solve_problem
-from tilesearch.api.tilesets import TileSet
+from tilesearch.api.tilesets import CUT_SHORT, TileSet
 from tilesearch.errors import InfeasibleError, InputError, Issue
 from tilesearch.kernels.export import export
 from tilesearch.kernels.generic import available_instructions, instruction_choice
@@ -69,6 +69,7 @@ def design_problem(problem: Problem) -> DesignAnswer:
     found = pipeline(chosen.signals)
     paths = special_paths(chosen.signals, _offers(sheet, chosen))
     rank = problem.search.rank
+    complete = tiles.complete and solved.proved_optimal
     return DesignAnswer(
         op=problem.op.model_dump(exclude_none=True),
         device=device.name,
@@ -83,14 +84,23 @@ def design_problem(problem: Problem) -> DesignAnswer:
         diagnosis=diagnosis(naive, chosen, problem.model.blocks_per_sm),
         review=_review(problem, sheet, naive, chosen, found, paths, best),
         skeleton=_skeleton(sheet, chosen),
-        notes=[*ledger.notes, *_language_note(problem, chosen.tile)],
+        complete=complete,
+        notes=[*_cut_short(complete), *ledger.notes, *_language_note(problem, chosen.tile)],
     )
 
 
 def _best(problem: Problem, solved: SolveAnswer) -> Candidate:
+    if not solved.candidates and solved.status == "unknown":
+        raise TimeoutError(f"{CUT_SHORT}, or by a limit that is not known, before a tile was found to fit")
     if not solved.candidates:
         raise InfeasibleError(Issue("no tile fits", "space", problem.source, "`tilesearch explain` says why"))
     return solved.best
+
+
+def _cut_short(complete: bool) -> list[str]:
+    if complete:
+        return []
+    return [f"{CUT_SHORT}: the chosen tile is the best of those that were seen, and others may be better"]
 
 
 def _offers(sheet: Sheet, chosen: Version) -> Paths:

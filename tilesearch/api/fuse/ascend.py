@@ -14,7 +14,7 @@ from tilesearch.answers import Metrics
 from tilesearch.answers.fuse import Criterion, FuseAnswer, FuseOption
 from tilesearch.api.fuse.questions import four_questions, moves_more, size_text
 from tilesearch.api.ranking import candidates, rank_tiles
-from tilesearch.engines.base import Request
+from tilesearch.engines.base import Deadline, Request, Status
 from tilesearch.engines.registry import engine
 from tilesearch.errors import InputError, Issue, UnknownLimitError
 from tilesearch.kernels import build_model
@@ -44,6 +44,7 @@ class _Best:
     tile: dict[str, int]
     metrics: Metrics
     stopped: str = ""
+    complete: bool = True
 
     @property
     def cycles(self) -> int:
@@ -86,6 +87,7 @@ def fuse_on_ascend(problem: Problem, chain: Chain, device: AscendDevice) -> Fuse
         moves_more=moves_more(options[0] if decision == FUSE else options[1], options),
         device=device.name,
         policy=problem.model.roofs,
+        complete=all(b.complete for b in (fused, *alone)),
         notes=[f"cycles of the latency model, mode {problem.model.latency}; bound_us is cycles over the clock"],
     )
 
@@ -110,13 +112,14 @@ def _best(problem: Problem, program: Program, *, whole_rows: bool = False) -> _B
         source=problem.source,
     )
     model = build_model(context)
-    outcome = engine("vector").enumerate(Request(model))
+    outcome = engine("vector").enumerate(Request(model, deadline=Deadline(problem.search.time_limit_s)))
     ranked = rank_tiles(model, outcome.tiles, model.keys.get("time", model.keys["traffic"]), 1, listed=True)
     if not len(ranked.tiles):
         rejected = {name: count for name, count in (outcome.rejected or {}).items() if count}
         return _Best(context, {}, Metrics(), ", ".join(rejected))
     first = candidates(model, ranked, keep_soft=False)[0]
-    return _Best(context, first.tile.as_dict(), first.metrics)
+    complete = outcome.status in (Status.COMPLETE, Status.INFEASIBLE)
+    return _Best(context, first.tile.as_dict(), first.metrics, complete=complete)
 
 
 def _times(best: _Best) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tilesearch.answers.fuse import Criterion, FuseAnswer, FuseOption
 from tilesearch.api.fuse.ascend import fuse_on_ascend
-from tilesearch.api.fuse.questions import bound_note, four_questions, moves_more, size_text
+from tilesearch.api.fuse.questions import bound_note, cut_short, four_questions, moves_more, size_text
 from tilesearch.api.roofline import bound_for
 from tilesearch.api.tiles import generic_variables
 from tilesearch.api.tilesets import Choice, TileSet
@@ -34,6 +34,7 @@ class _Part:
     problem: Problem
     bound: Bound
     choice: Choice
+    complete: bool
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def fuse_chain(problem: Problem, chain: Chain) -> FuseAnswer:
     options = [_fused_option(problem, fusion, fused, parts, sms), _split_option(problem, fusion, parts)]
     decision, criterion, reason = _decide(fusion, fused, options, parts, sms)
     winner = options[0] if decision == FUSE else options[1]
+    complete = all(part.complete for part in parts)
     return FuseAnswer(
         decision=decision,
         criterion=criterion,
@@ -75,7 +77,8 @@ def fuse_chain(problem: Problem, chain: Chain) -> FuseAnswer:
         moves_more=moves_more(winner, options),
         device=device.name,
         policy=problem.model.roofs,
-        notes=_notes(problem, parts[0].bound.rates, fusion),
+        complete=complete,
+        notes=[*cut_short(complete), *_notes(problem, parts[0].bound.rates, fusion)],
     )
 
 
@@ -89,11 +92,12 @@ def _alone(problem: Problem, link: Link) -> Problem:
 def _part(single: Problem, program: Program, place: int) -> _Part:
     try:
         bound = bound_for(single)[1]
-        choice = TileSet(single, program, bound).best()
+        tiles = TileSet(single, program, bound)
     except InputError as error:
         raise type(error)([replace(i, where=f"ops[{place}].{i.where}") for i in error.issues]) from None
+    choice = tiles.best()
     assert choice is not None
-    return _Part(single, bound, choice)
+    return _Part(single, bound, choice, tiles.complete)
 
 
 def _entrywise(fusion: Fusion, parts: list[_Part], sms: int) -> _Fused:

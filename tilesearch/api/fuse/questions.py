@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tilesearch.answers.fuse import FuseOption, FuseQuestion
+from tilesearch.api.tilesets import CUT_SHORT
 from tilesearch.ledger import Rates
 from tilesearch.ledger.cost import L2_BANDWIDTH
 
@@ -42,6 +43,11 @@ def bound_note(rates: Rates) -> str:
     terms = "memory, L2, compute" if known else "memory, compute"
     missing = "" if known else f"; no bandwidth of L2 is known for {rates.device.name}, so re-reads cost nothing here"
     return f"bounds, not times: max({terms}) over the share of the SMs that the grid can use{missing}"
+
+
+def cut_short(complete: bool) -> list[str]:
+    """What must be said where not all tiles were seen."""
+    return [] if complete else [f"{CUT_SHORT}: each version has the best tile of those seen, not of all"]
 
 
 def size_text(count: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tilesearch.answers.fuse import Criterion, FuseAnswer, FuseOption
 from tilesearch.api.context import model_of
-from tilesearch.api.fuse.questions import bound_note, four_questions, moves_more, size_text
+from tilesearch.api.fuse.questions import bound_note, cut_short, four_questions, moves_more, size_text
 from tilesearch.api.roofline import bound_for
 from tilesearch.api.tilesets import Choice, TileSet
 from tilesearch.errors import InputError, Issue
@@ -54,7 +54,8 @@ def fuse_split(problem: Problem) -> FuseAnswer:
         moves_more=moves_more(winner, listed),
         device=problem.device.name,
         policy=problem.model.roofs,
-        notes=_notes(problem, bound, stream, winner),
+        complete=tiles.complete,
+        notes=[*cut_short(tiles.complete), *_notes(problem, bound, stream, winner)],
     )
 
 

@@ -16,4 +16,4 @@ def design(given: ProblemOptions) -> Reply:
     with given.opened() as problem:
         answer = design_problem(problem)
         about = subject(answer.op, answer.device, problem.kernel.language)
-    return Reply(design_report(answer, about))
+    return Reply(design_report(answer, about), 0 if answer.complete else 3)

@@ -16,4 +16,4 @@ def fuse(given: ProblemOptions) -> Reply:
     with given.opened() as problem:
         answer = fuse_problem(problem)
         about = subject(problem.op.model_dump(exclude_none=True), problem.device.name, problem.kernel.language)
-    return Reply(fuse_report(answer, about))
+    return Reply(fuse_report(answer, about), 0 if answer.complete else 3)
