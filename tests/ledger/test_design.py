@@ -129,6 +129,45 @@ def test_a_short_operator_is_latency_bound():
     assert answer.review[7].verdict == "fail"
 
 
+SPREAD = ts.Einsum(expression="mk,kn,m->mn", extents={"m": 256, "k": 65536, "n": 256}, dtype="fp32")
+
+
+def test_what_an_index_expression_reads_is_on_chip():
+    answer = ts.design(SPREAD, "h200")
+    chosen = answer.pipeline.tile
+    steps = (chosen["block_m"] * chosen["block_k"] + chosen["block_n"] * chosen["block_k"]) * 4
+    kept = chosen["block_m"] * 4
+    metrics = ts.check(SPREAD, "h200", tile=chosen).metrics
+    assert metrics.shared_bytes == kept + chosen["num_stages"] * steps
+    assert "sum_start in tl.range(" in answer.skeleton.triton
+    assert "65536)" not in answer.skeleton.triton.replace("sum_start in tl.range(0, 65536", "")
+    matrix = next(item for item in answer.advice.items if item.what == "matrix unit")
+    assert answer.class_ == "compute"
+    assert "%" not in matrix.text
+
+
+def test_a_sum_over_everything_can_be_split():
+    dot = ts.Einsum(expression="i,i->", extents={"i": 2**26}, dtype="fp32")
+    answer = ts.fuse(dot, "h200")
+    assert answer.decision.startswith("split-SUM=")
+    assert answer.criterion == "parallelism"
+    assert ts.design(dot, "h200", rank="traffic").skeleton.triton
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        ts.Einsum(expression="ab->ba", extents={"a": 8192, "b": 8192}, dtype="fp32"),
+        ts.Elementwise(shape=(8192, 8192), arithmetic_per_element=0),
+    ],
+)
+def test_no_arithmetic_at_all(op):
+    answer = ts.design(op, "h200")
+    assert "no arithmetic" in answer.advice.text
+    assert (answer.review[0].id, answer.review[0].verdict) == (1, "pass")
+    assert answer.ledger.compute_us == 0
+
+
 @pytest.mark.parametrize("device", ["h200", "a100_80gb", "rtx4090"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_operator(name, device):

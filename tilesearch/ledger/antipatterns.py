@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from tilesearch.ledger.cost import fill
@@ -68,12 +69,17 @@ def _judged(good: bool, number: float | None, text: str) -> Outcome:
 
 
 def _code_first(d: Design) -> Outcome:
-    away = d.signals.bound.rates.balance / d.signals.bound.ledger.intensity
-    text = f"the balance is {away:.3g} times the intensity"
+    intensity = d.signals.bound.ledger.intensity
+    away = d.signals.bound.rates.balance / intensity if intensity else inf
+    text = f"the balance is {away:.3g} times the intensity" if intensity else "there is no arithmetic"
     if away < NO_TUNING:
         return "pass", away, f"{text}; the ledger came first"
     knobs = [name for name in d.searched if name in _PIPELINE_KNOBS]
-    return _judged(not knobs, away, f"{text}: nothing to tune, and the space varies {', '.join(knobs) or 'none of it'}")
+    return _judged(
+        not knobs,
+        away if intensity else None,
+        f"{text}: nothing to tune, and the space varies {', '.join(knobs) or 'none of it'}",
+    )
 
 
 def _datasheet(d: Design) -> Outcome:

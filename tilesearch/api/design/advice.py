@@ -34,10 +34,8 @@ def _headline(ledger: RooflineAnswer, s: Signals) -> str:
     if ledger.latency_bound:
         return "the whole operator is shorter than a launch: launch less often, or do more in a launch"
     if ledger.class_ == "memory":
-        return (
-            f"memory-bound, {ledger.balance / ledger.intensity:.3g} times below the balance: the one thing worth "
-            "anything is to move fewer bytes"
-        )
+        below = f"{ledger.balance / ledger.intensity:.3g} times below the balance" if ledger.flops else "no arithmetic"
+        return f"memory-bound, {below}: the one thing worth anything is to move fewer bytes"
     return f"compute-bound, {ledger.intensity / ledger.balance:.3g} times above the balance: keep {ledger.roof} busy"
 
 
@@ -57,8 +55,12 @@ def _matrix(ledger: RooflineAnswer, s: Signals) -> AdviceItem:
     worth = declared and ledger.class_ == "compute"
     if declared:
         text = f"{ledger.roof} is declared, and {'binds' if worth else 'does not bind'}"
-    else:
+    elif ledger.class_ == "memory":
         text = f"{100 * ledger.compute_us / ledger.memory_us:.0f} % of the memory time is arithmetic: no matrix unit"
+    else:
+        times = f"arithmetic on {ledger.roof} takes {ledger.compute_us / ledger.memory_us:,.3g} times the memory's time"
+        product = bool(s.program.contractions)
+        text = f"{times}, {'and a product is not declared on' if product else 'with no product of two operands for'} it"
     return AdviceItem(what="matrix unit", worth=worth, number=ledger.compute_us / ledger.memory_us, text=text)
 
 
