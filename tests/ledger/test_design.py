@@ -146,6 +146,15 @@ def test_what_an_index_expression_reads_is_on_chip():
     assert "%" not in matrix.text
 
 
+def test_the_pitch_of_a_row_is_that_of_what_is_staged():
+    # x is walked one by one: a step stages block_m x block_k of a, in rows of block_k.
+    op = ts.Einsum(expression="mkx,kn->mn", extents={"m": 512, "k": 512, "x": 4, "n": 512}, dtype="fp16")
+    answer = ts.design(op, "h200")
+    path = next(p for p in answer.special_paths if p.path.startswith("swizzled"))
+    tile = answer.pipeline.tile
+    assert f"a {2 * tile['block_k']} B, b {2 * tile['block_n']} B" in path.signal
+
+
 def test_a_sum_over_everything_can_be_split():
     dot = ts.Einsum(expression="i,i->", extents={"i": 2**26}, dtype="fp32")
     answer = ts.fuse(dot, "h200")

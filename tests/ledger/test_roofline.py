@@ -210,6 +210,9 @@ def test_the_analyzer_s_sums():
     assert found.gemm_flops == found.ledger_flops == 2 * 4096**3
     assert found.global_bytes == ts.check(op, "h200", {**tile, "block_k": 64}).metrics.traffic_bytes
     assert found.not_counted == []
+    parts = {**tile, "split_k": 8}
+    found = ts.roofline(op, "h200", tile=parts, analyzer=True).analyzer
+    assert found.global_bytes == ts.check(op, "h200", {**parts, "block_k": 64}).metrics.traffic_bytes
     fused = ts.roofline(ts.Attention(heads=8, q_len=512, head_dim=64), "h200", analyzer=True).analyzer
     assert "softmax exponential" in fused.not_counted
     assert fused.gemm_flops < fused.ledger_flops
