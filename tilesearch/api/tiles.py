@@ -58,6 +58,11 @@ def smallest_tile(problem: Problem, program: Program) -> dict[str, int]:
     return smallest_of(program, generic_variables(problem, program))
 
 
+def generic_tile(problem: Problem, program: Program, tile: Mapping[str, int]) -> dict[str, int]:
+    """What a tile of any language says of the generic language's variables."""
+    return {name: tile[name] for name in smallest_tile(problem, program) if name in tile}
+
+
 def full_tile(problem: Problem, program: Program, tile: str | Mapping[str, int]) -> dict[str, int]:
     """A tile of the user's, over the smallest one's values for what it leaves out."""
     smallest, given = smallest_tile(problem, program), parse_tile(tile)
@@ -65,6 +70,13 @@ def full_tile(problem: Problem, program: Program, tile: str | Mapping[str, int])
         Issue("this operator has no such variable", f"tile.{name}", hint=f"variables: {', '.join(smallest)}")
         for name in given
         if name not in smallest
+    ]
+    most = {v.name: max(v.universe) for v in generic_variables(problem, program)}
+    most.update({d.variable: max(most[d.variable], d.extent) for d in program.dims if d.variable in most})
+    wrong += [
+        Issue(f"at most {most[name]} is wanted here, got {value}", f"tile.{name}")
+        for name, value in given.items()
+        if name in most and value > most[name]
     ]
     if wrong:
         raise InputError(wrong)

@@ -26,6 +26,8 @@ _KEYS = {
     "roofs": ("model.roofs", "--roofs"),
 }
 _NUMBERS = ("top", "time_limit")
+_QUESTIONS = {"sweep": "--sweep", "measured_us": "--measured-us", "measured_bytes": "--measured-bytes"}
+"""What commands ask beside the problem, by the name that faults in it go by."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class ProblemOptions:
             problem = load_problem(self.problem, overrides, self.device)
             if issues:
                 raise InputError([])
+            names |= _QUESTIONS
             names |= {f"rules.extra[{len(problem.rules.extra) + n}]": "--rule" for n in range(len(rules))}
             extra = problem.rules.model_copy(update={"extra": (*problem.rules.extra, *rules)})
             yield problem.replace(rules=extra)

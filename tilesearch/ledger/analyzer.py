@@ -1,7 +1,8 @@
 """What TileLang's Analyzer would count, for reconciliation with the ledger (seed 3.3).
 
 It adds up the operations of T.gemm and the bytes of T.copy across the border of global memory, a split's partials
-among them, and nothing else. Both are reproduced; its time is not, since it silently leaves out what it has no peak for.
+among them, and nothing else. Both are reproduced; its time is not, since it silently leaves out what it has no peak
+for.
 """
 
 from __future__ import annotations

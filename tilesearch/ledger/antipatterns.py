@@ -9,6 +9,7 @@ from typing import Literal
 
 from tilesearch.ledger.cost import fill
 from tilesearch.ledger.criteria import BUSY, FEW, PipelineCriterion, SpecialPath
+from tilesearch.ledger.measured import ANOMALY, AT_THE_TOP, COINCIDE
 from tilesearch.ledger.misreadings import MATERIAL, Finding
 from tilesearch.ledger.signals import Signals
 
@@ -29,7 +30,7 @@ class Design:
     """What is reviewed: the chosen tile and its criteria, and what the search knew.
 
     `searched` are the variables that the search varied, `tied` the tiles that share the best key, `special_in_use`
-    the special paths that the tile itself takes.
+    the special paths that the tile itself takes; `moved` the bytes that main memory was seen to move, if any.
     """
 
     signals: Signals
@@ -41,6 +42,7 @@ class Design:
     rank: str
     tied: int | None
     verdict: str
+    moved: int | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,11 @@ def _one_stage(d: Design) -> Outcome:
     found = d.findings["M4"]
     if found.factor == 1.0:
         return "not applicable", None, found.text
-    return "pass", found.factor, f"the ledger is of the one fused call; {found.text}"
+    apart = d.signals.bound.ledger.bytes * (found.factor or 1)
+    text = f"the ledger is of the one fused call; {found.text}"
+    if d.moved is None or d.signals.traffic * COINCIDE >= apart:
+        return "pass", found.factor, text
+    return _judged(d.moved * COINCIDE < apart, found.factor, f"{text}; main memory moved {d.moved / 1e6:.2f} MB")
 
 
 def _special(d: Design) -> Outcome:
@@ -149,7 +155,10 @@ def _no_traction(d: Design) -> Outcome:
 
 
 def _above_all(d: Design) -> Outcome:
-    return "not applicable", None, "nothing was measured: `roofline --measured-us` judges a time"
+    found = d.findings["M8"]
+    if found.factor is None:
+        return "not applicable", None, "nothing was measured: `--measured-us` judges a time"
+    return _judged(not found.holds, found.factor, found.text)
 
 
 def _epilogue(d: Design) -> Outcome:
@@ -195,7 +204,12 @@ def _blind_to_k(d: Design) -> Outcome:
 
 
 def _verdict(d: Design) -> Outcome:
-    return "pass", d.tied, f"criteria only: {shared_key(d.tied)}, and none is measured yet"
+    efficiency = d.findings["M8"].factor
+    if efficiency is None:
+        return "not applicable", d.tied, f"criteria only: {shared_key(d.tied)}, and none is measured yet"
+    text = f"measured at {100 * efficiency:.1f} % of the bound"
+    good = AT_THE_TOP <= efficiency <= ANOMALY
+    return _judged(good, efficiency, f"{text}, {'which bears it out' if good else 'so the bound is not what it takes'}")
 
 
 def _synchronisation(d: Design) -> Outcome:

@@ -127,8 +127,17 @@ def models(
             answers="which pipe binds, and the least period",
             says="not applicable: not an Ascend device",
         ),
-        ModelAnswer(model="measurement", answers="the verdict", says="none yet"),
+        ModelAnswer(model="measurement", answers="the verdict", says=_measurement(ledger)),
     ]
+
+
+def _measurement(ledger: RooflineAnswer) -> str:
+    says = []
+    if ledger.measured is not None:
+        says.append(f"{ledger.measured.time_us:.4g} us, {100 * ledger.measured.efficiency:.1f} % of the bound")
+    if ledger.measured_bytes is not None:
+        says.append(f"{ledger.measured_bytes.bytes / 1e6:,.2f} MB, which followed: {ledger.measured_bytes.followed}")
+    return "; ".join(says) or "none yet"
 
 
 def risks(chosen: Version, assumed: int | None) -> list[str]:

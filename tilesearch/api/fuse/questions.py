@@ -51,7 +51,9 @@ def cut_short(complete: bool) -> list[str]:
 
 
 def size_text(count: int) -> str:
-    """Bytes in MB of 1e6 B, or kB where that would be nothing."""
+    """Bytes in MB of 1e6 B, in kB or B where that would be nothing."""
+    if count < 50:
+        return f"{count} B"
     return f"{count / 1e6:,.1f} MB" if count >= 50_000 else f"{count / 1e3:,.1f} kB"
 
 
