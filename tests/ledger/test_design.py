@@ -132,6 +132,25 @@ def test_a_short_operator_is_latency_bound():
 SPREAD = ts.Einsum(expression="mk,kn,m->mn", extents={"m": 256, "k": 65536, "n": 256}, dtype="fp32")
 
 
+def test_a_measurement_is_judged():
+    def judged(**measured):
+        answer = ts.design(ts.load_problem("qk_norm_rope_quant"), policy="seed", **measured)
+        return {item.id: item.verdict for item in answer.review if item.id in (5, 9, 14)}, answer
+
+    verdicts, answer = judged()
+    assert verdicts == {5: "pass", 9: "not applicable", 14: "not applicable"}
+    verdicts, answer = judged(measured_us=16, measured_bytes=68e6)
+    assert verdicts == {5: "pass", 9: "pass", 14: "pass"}
+    assert answer.ledger.measured_bytes.followed == "either"  # the chosen tile re-reads next to nothing
+    verdicts, answer = judged(measured_us=12, measured_bytes=152e6)  # what two kernels would move
+    assert verdicts == {5: "fail", 9: "fail", 14: "fail"}
+    assert next(m for m in answer.ledger.misreadings if m.id == "M8").holds
+    assert judged(measured_us=60)[0][14] == "fail"
+    assert "60 us" in next(m.says for m in judged(measured_us=60)[1].advice.models if m.model == "measurement")
+    with pytest.raises(ts.InputError, match="microseconds"):
+        judged(measured_us=float("nan"))
+
+
 def test_what_an_index_expression_reads_is_on_chip():
     answer = ts.design(SPREAD, "h200")
     chosen = answer.pipeline.tile

@@ -334,6 +334,17 @@ def test_bad_chains(tables, words):
         ts.fuse(tables, "h200")
 
 
+@pytest.mark.parametrize("op", [[1], "abc", b"abc", [], [None, "a"]])
+def test_what_is_no_chain_at_all(op):
+    with pytest.raises(ts.InputError):
+        ts.fuse(op, "h200")
+
+
+def test_small_counts_are_shown_in_bytes():
+    answer = ts.fuse([elementwise("a", [4]), elementwise("b", [4], input_from="a.out")], "h200")
+    assert "saves 16 B of 32 B" in answer.questions[0].answer
+
+
 def test_nothing_to_decide():
     with pytest.raises(ts.InputError, match="no reduction to split"):
         ts.fuse(ts.Elementwise(shape=(64,)), "h200")

@@ -208,6 +208,8 @@ def _verdict(d: Design) -> Outcome:
     if efficiency is None:
         return "not applicable", d.tied, f"criteria only: {shared_key(d.tied)}, and none is measured yet"
     text = f"measured at {100 * efficiency:.1f} % of the bound"
+    if d.signals.bound.latency_bound:
+        return "not applicable", efficiency, f"{text}, which is below the launch floor"
     good = AT_THE_TOP <= efficiency <= ANOMALY
     return _judged(good, efficiency, f"{text}, {'which bears it out' if good else 'so the bound is not what it takes'}")
 

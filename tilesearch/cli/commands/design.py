@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from tilesearch.cli.command import Reply, command
-from tilesearch.cli.problem import ProblemOptions
+from tilesearch.cli.problem import SearchOptions
 
 
 @command
 def design(
-    given: ProblemOptions,
+    given: SearchOptions,
     measured_us: Annotated[
         float | None, typer.Option("--measured-us", metavar="T", help="The time of a kernel with the chosen tile.")
     ] = None,

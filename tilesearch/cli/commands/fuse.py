@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tilesearch.cli.command import Reply, command
-from tilesearch.cli.problem import ProblemOptions
+from tilesearch.cli.problem import RuleOptions
 
 
 @command
-def fuse(given: ProblemOptions) -> Reply:
+def fuse(given: RuleOptions) -> Reply:
     """Fuse a chain or keep it apart; split a reduction over blocks or not."""
     from tilesearch.api.fuse import fuse_problem
     from tilesearch.report.fuse import fuse_report

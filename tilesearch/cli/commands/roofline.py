@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from tilesearch.cli.command import Reply, command
-from tilesearch.cli.problem import ProblemOptions
+from tilesearch.cli.problem import SourceOptions
 
 
 @command
 def roofline(
-    given: ProblemOptions,
+    given: SourceOptions,
     sweep: Annotated[
         str | None,
         typer.Option("--sweep", metavar="KEY=SIZES", help="Sizes to try: m=16..8192 (doubling), m=n=k=64,128,…"),
