@@ -282,6 +282,13 @@ def test_the_tensor_that_is_named_is_the_one_that_crosses():
     ]
     chain = ts.Chain(ops=tables)
     assert joined(chain).crossings[0].out.name == "scale"
+    two = elementwise("a", [1024], outputs=2)
+    chain = ts.Chain(ops=(two, elementwise("b", [1024], input_from="a.out1")))
+    assert joined(chain).crossings[0].out.name == "out1"
+    fused = options(ts.fuse(chain, "h200"))["fuse"]
+    assert fused.output_bytes == 2 * 1024 * 2  # out0 is written all the same
+    chain = ts.Chain(ops=(*chain.ops, elementwise("c", [1024], input_from="a.out0")))
+    assert joined(chain).saved == 4 * 1024 * 2  # both outputs stay inside
 
 
 def test_other_devices():

@@ -75,9 +75,23 @@ class Fusion:
     @property
     def saved(self) -> int:
         """Bytes that one kernel does not move: each intermediate's write, unless it is kept, and its reads."""
-        written = {c.before: c for c in self.crossings if not self.stages[c.before].keeps}
         reads = sum(self._bytes(c.after, c.operand) for c in self.crossings)
-        return reads + sum(self._bytes(c.before, c.out) for c in written.values())
+        return reads + sum(self._bytes(place, out) for place, out in self.inside)
+
+    @property
+    def inside(self) -> set[tuple[int, Tensor]]:
+        """What one kernel does not write: tensors that cross, each with the place of the stage it comes from."""
+        return {(c.before, c.out) for c in self.crossings if not self.stages[c.before].keeps}
+
+    def written(self, fused: bool) -> int:
+        """Bytes of all outputs, without those that stay inside one kernel where they are `fused`. Unit: B."""
+        inside = self.inside if fused else set()
+        return sum(
+            stage.program.tensor_bytes(tensor)
+            for place, stage in enumerate(self.stages)
+            for tensor in stage.program.outputs
+            if (place, tensor) not in inside
+        )
 
     def _bytes(self, place: int, tensor: Tensor) -> int:
         return self.stages[place].program.tensor_bytes(tensor)

@@ -133,8 +133,6 @@ def _times(best: _Best) -> tuple[int, int]:
 def _fused_option(problem: Problem, fusion: Fusion, fused: _Best) -> FuseOption:
     m = fused.metrics
     fits = bool(fused.tile)
-    inside = sum(s.program.tensor_bytes(t) for s in fusion.stages[:-1] if s.keeps for t in s.program.outputs)
-    written = inside + sum(fusion.stages[-1].program.tensor_bytes(t) for t in fusion.stages[-1].program.outputs)
     return FuseOption(
         name=FUSE,
         bytes=fusion.apart - fusion.saved,
@@ -144,7 +142,7 @@ def _fused_option(problem: Problem, fusion: Fusion, fused: _Best) -> FuseOption:
         new_work="a copy from L0C to UB, and Cube and Vector cores in one kernel"
         if fits
         else f"no tile fits: {fused.stopped}",
-        output_bytes=written,
+        output_bytes=fusion.written(fused=True),
         launches=1,
         tile=fused.tile,
         fits=fits,
@@ -160,7 +158,7 @@ def _split_option(problem: Problem, fusion: Fusion, alone: list[_Best]) -> FuseO
         grid=min(b.metrics.grid or 0 for b in alone),
         waves=sum(b.metrics.waves or 0 for b in alone),
         new_work=f"{len(alone)} launches instead of one",
-        output_bytes=sum(s.program.tensor_bytes(t) for s in fusion.stages for t in s.program.outputs),
+        output_bytes=fusion.written(fused=False),
         launches=len(alone),
         tile={},
         fits=True,
@@ -216,7 +214,7 @@ def _alive(fused: _Best) -> str:
 
 def _through_memory(problem: Problem, fusion: Fusion, device: AscendDevice, alone: list[_Best]) -> FuseAnswer:
     """Without a path from L0C to UB, the Vector cores read from memory what the Cube wrote there."""
-    written = sum(s.program.tensor_bytes(t) for s in fusion.stages for t in s.program.outputs)
+    written = fusion.written(fused=False)
     first = alone[0].metrics
     common: dict[str, Any] = {
         "bytes": fusion.apart,

@@ -175,7 +175,7 @@ def _resident(device: NvidiaDevice, alive: int) -> int:
 
 
 def _fused_option(problem: Problem, fusion: Fusion, fused: _Fused, parts: list[_Part], sms: int) -> FuseOption:
-    written = _written(fusion, fused=True)
+    written = fusion.written(fused=True)
     fits = fused.stops is None
     return FuseOption(
         name=FUSE,
@@ -193,7 +193,7 @@ def _fused_option(problem: Problem, fusion: Fusion, fused: _Fused, parts: list[_
 
 
 def _split_option(problem: Problem, fusion: Fusion, parts: list[_Part]) -> FuseOption:
-    written = _written(fusion, fused=False)
+    written = fusion.written(fused=False)
     waves = [part.choice.metrics.waves for part in parts]
     return FuseOption(
         name=SPLIT,
@@ -213,16 +213,6 @@ def _split_option(problem: Problem, fusion: Fusion, parts: list[_Part]) -> FuseO
 def _launches(parts: list[_Part]) -> str:
     floor = parts[0].bound.rates.launch_floor
     return "" if floor is None else f", {floor * 1e6:.1f} us for an empty one (less in a graph), which no bound counts"
-
-
-def _written(fusion: Fusion, fused: bool) -> int:
-    inside = {c.before for c in fusion.crossings if fused and not fusion.stages[c.before].keeps}
-    return sum(
-        stage.program.tensor_bytes(tensor)
-        for place, stage in enumerate(fusion.stages)
-        if place not in inside
-        for tensor in stage.program.outputs
-    )
 
 
 def _new_work(fusion: Fusion, fused: _Fused, parts: list[_Part]) -> str:
