@@ -32,6 +32,16 @@ class Compiler:
         """How the loop is pipelined: see triton.toml."""
         return since(self.data["pipeline"], self.version)
 
+    @property
+    def newest_target(self) -> str:
+        """The newest compute capability that the version compiles for."""
+        return str(since(self.data["targets"], self.version)["newest"])
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the version compiles for the device at all."""
+        return _capability(self.device) <= _parsed(self.newest_target)
+
     def number(self, name: str) -> int:
         """A plain number of the language."""
         return int(self.data[name]["value"])
@@ -96,6 +106,7 @@ def compiler_of(context: Context, device: NvidiaDevice) -> Compiler:
     return Compiler(version_of(context.kernel, data["versions"], context.source), device, data)
 
 
-def kernel_variant(context: Context, kind: str) -> str:
-    """How the kernel is written. Raises `InputError` for a variant that this operator does not have."""
-    return variant_of(context.kernel, language_data("triton")["variants"][kind], context.source)
+def kernel_variant(context: Context, kind: str, version: Version) -> str:
+    """How the kernel is written. Raises `InputError` for a variant that this operator or version does not have."""
+    data = language_data("triton")
+    return variant_of(context.kernel, data["variants"][kind], context.source, data, version)
