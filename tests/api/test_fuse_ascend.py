@@ -69,3 +69,10 @@ def test_what_is_no_epilogue():
     rows = {"kind": "elementwise", "shape": [2048, 2048], "arithmetic_per_element": 1}
     with pytest.raises(InputError, match="for a product and the vector work behind it"):
         ts.fuse(chain({**rows, "name": "a"}, {**rows, "name": "b"}), "ascend950")
+
+
+def test_a_reduction_over_the_rows_axis_is_no_whole_row():
+    softmax = {"name": "s", "kind": "reduction", "function": "softmax", "shape": [2048, 2048], "dtype": "bf16"}
+    assert ts.fuse(chain(PRODUCT, {**softmax, "axes": [1]}), "ascend950").options
+    with pytest.raises(InputError, match="over another axis"):
+        ts.fuse(chain(PRODUCT, {**softmax, "axes": [0]}), "ascend950")

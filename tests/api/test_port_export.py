@@ -31,6 +31,77 @@ def test_port_to_a_device_without_the_hardware_or_without_residency():
     assert ts.port(CONFIG, GEMM, "h200", "b200").target.verdict == "fits"
 
 
+@pytest.mark.parametrize("device", ["mi300x", "mi355x"])
+@pytest.mark.parametrize("variant", ["tma", "persistent", "persistent_tma"])
+def test_port_of_a_variant_that_the_device_does_not_have(device, variant):
+    answer = ts.port(CONFIG, GEMM, "h200", device, kernel={"language": "triton", "variant": variant})
+    assert [r.id for r in answer.broken] == ["C3.variant"]
+    assert answer.target.verdict == "infeasible"
+    assert len(answer.best) == 5
+    assert any("the variant pointer" in note for note in answer.target.notes)
+    assert any("ranked by traffic" in note for note in answer.target.notes)
+
+
+def test_port_of_a_collective_and_of_a_type_that_the_device_does_not_have():
+    config = {"block_m": 128, "block_n": 128, "block_k": 64, "num_stages": 3, "num_warps": 8}
+    kernel = {"language": "cutlass", "variant": "sm90_cooperative"}
+    answer = ts.port(config, GEMM, "h100_sxm", "rtx4090", kernel=kernel)
+    assert [r.id for r in answer.broken] == ["C3.variant"]
+    assert answer.best[0].verdict == "fits"
+    eight = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp8_e4m3", trans_b=True)
+    answer = ts.port(CONFIG, eight, "h200", "a100_80gb")
+    assert [r.id for r in answer.broken] == ["C3.instruction"]
+    assert "no matrix instruction for fp8_e4m3" in answer.broken[0].detail
+    assert answer.best == []
+
+
+def test_port_gives_the_nearest_tiles_and_lists_pipelined_ones():
+    answer = ts.port(CONFIG, GEMM, "h100_sxm", "rtx4090")
+    assert answer.target.nearest[0].changes == {"num_stages": [4, 3]}
+    assert "nearest" not in answer.origin.model_dump()
+    solved = ts.solve(GEMM, "rtx4090", kernel="triton").candidates
+    assert [c.metrics.priority for c in answer.best] == [c.metrics.priority for c in solved[:5]]
+    tied = [c for c in answer.best if c.tied > 1]
+    assert (tied[0].tile.num_stages, tied[0].tile.block_k) == (3, 64)
+    assert solved[tied[0].rank - 1].tile.num_stages == 1
+
+
+def test_port_keeps_the_register_cap():
+    answer = ts.port({**CONFIG, "maxnreg": 64}, GEMM, "h200", "h200")
+    assert (answer.target.verdict, answer.target.kernel["maxnreg"]) == ("spills", 64)
+
+
+def test_export_prefers_a_pipelined_tile_and_says_what_spills():
+    for device, to in (("h200", "triton"), ("h200", "tilelang"), ("rtx4090", "triton")):
+        assert ts.export(GEMM, device, to=to).tile.num_stages >= 3
+    badly = {"block_m": 128, "block_n": 256, "block_k": 64, "num_stages": 3, "num_warps": 4}
+    answer = ts.export(GEMM, "h200", to="triton", tile=badly)
+    assert answer.notes[0].startswith("this tile spills: C2.accumulators")
+    kernel = {"language": "triton", "version": "3.6"}
+    assert (
+        "notes" not in ts.export(GEMM, "h200", to="triton", tile={**SMALL, "block_m": 64}, kernel=kernel).model_dump()
+    )
+
+
+def test_parameters_without_code_say_which_kernel_they_are_of():
+    kernel = {"language": "cutlass", "version": "3.8", "variant": "sm90_pingpong"}
+    found = ts.export(GEMM, "h100_sxm", to="cutlass", kernel=kernel).parameters
+    assert (found["variant"], found["version"], found["dtype_a"], found["dtype_acc"]) == (
+        "sm90_pingpong", "3.8", "fp16", "fp32",
+    )  # fmt: skip
+    assert ts.export(GEMM, "h100_sxm", to="json", kernel="triton").parameters["version"] == "3.9"
+
+
+def test_descriptors_are_exported_from_the_version_that_has_them():
+    for version, legal in (("3.3", False), ("3.4", True)):
+        kernel = {"language": "triton", "version": version, "variant": "tma"}
+        if legal:
+            assert "tensor_descriptor" in ts.export(GEMM, "h200", to="triton", tile=SMALL, kernel=kernel).code
+        else:
+            with pytest.raises(InputError, match=r"descriptors before Triton 3\.4"):
+                ts.export(GEMM, "h200", to="triton", tile=SMALL, kernel=kernel)
+
+
 @pytest.mark.parametrize("to", ["triton", "tilelang", "cutlass", "json"])
 def test_export_of_the_best_tile(to):
     answer = ts.export(GEMM, "h200", to=to)

@@ -39,6 +39,19 @@ def test_faults_are_named_by_their_option(cli, problem, arguments, said):
     assert f"error: {said}" in done.err
 
 
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("roofline", ["--engine", "--time-limit", "--top", "--rank", "--preset", "--rule"]),
+     ("fuse", ["--engine", "--top", "--rank"]), ("design", ["--top"])],
+)  # fmt: skip
+def test_options_that_would_change_nothing_are_not_offered(cli, problem, command, options):
+    for option in options:
+        done = cli(command, problem(), option, "1")
+        assert (done.status, done.out) == (2, "")
+        assert f"No such option: {option}" in done.err
+        assert option not in cli(command, "--help").out
+
+
 def test_faults_of_all_options_at_once(cli, problem):
     done = cli("solve", problem(), "--top", "x", "--rank", "y", "--set", "z", "--set", "op.m=0", "--device", "w")
     places = {line.split(": ")[1] for line in done.err.splitlines()}

@@ -1,5 +1,6 @@
 """Exit statuses, and what happens when a command is stopped or cannot print."""
 
+import json
 import os
 import signal
 import subprocess
@@ -42,6 +43,19 @@ def test_unknown_limit(cli, problem, tmp_path):
     solved = cli("solve", problem(), "--device", "card.toml")
     assert solved.status == 3
     assert "undecided" in solved.out
+
+
+@pytest.mark.parametrize("name", ["gemm4096", "split_skinny_gemm"])
+@pytest.mark.parametrize("command", ["design", "fuse"])
+def test_a_time_limit_that_cuts_the_search_short(cli, command, name):
+    done = cli(command, name, "--time-limit", "1e-9")
+    assert done.status == 3
+    assert "stopped by the time limit" in done.out
+    assert "1 tile(s) share" not in done.out
+    if command == "design":
+        assert json.loads(cli(command, name, "--time-limit", "1e-9", "--format", "json").out)["complete"] is False
+        assert done.out.count("how many tiles share the best") == 3
+    assert cli(command, name).status == 0
 
 
 def test_devices(cli):

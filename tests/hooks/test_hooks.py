@@ -6,7 +6,7 @@ import pytest
 import tilesearch as ts
 from tilesearch import InputError
 from tilesearch.hooks.tilelang import configs
-from tilesearch.hooks.triton import early_config_prune, gemm_of
+from tilesearch.hooks.triton import early_config_prune, gemm_of, kernel_of
 
 
 class Config:
@@ -16,11 +16,21 @@ class Config:
 
 GOOD = Config({"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64})
 BIG = Config({"BLOCK_M": 256, "BLOCK_N": 256, "BLOCK_K": 128})
-ARGUMENTS = {"M": 4096, "N": 4096, "K": 4096}
 
 
 def tensor(shape, strides, dtype="torch.float16"):
     return SimpleNamespace(shape=shape, dtype=dtype, stride=lambda axis: strides[axis])
+
+
+def descriptor(shape, strides, dtype="torch.float16"):
+    """What triton.tools.tensor_descriptor.TensorDescriptor looks like."""
+    return SimpleNamespace(
+        base=tensor(shape, strides, dtype), shape=list(shape), strides=list(strides), block_shape=[1, 1]
+    )
+
+
+SQUARE = tensor((4096, 4096), (4096, 1))
+ARGUMENTS = {"a_ptr": SQUARE, "b_ptr": SQUARE, "c_ptr": SQUARE, "M": 4096, "N": 4096, "K": 4096}
 
 
 def test_as_triton_calls_it():
@@ -39,10 +49,42 @@ def test_a_gemm_is_read_from_the_tensors():
     a, b = tensor((64, 32), (32, 1)), tensor((32, 128), (1, 32))
     op = gemm_of({"a": a, "b": b, "c": tensor((64, 128), (128, 1), "torch.float32"), "M": 64, "N": 128, "K": 32})
     assert (op.m, op.n, op.k, op.a, op.out, op.trans_b) == (64, 128, 32, "fp16", "fp32", True)
+    turned = gemm_of({"a": tensor((64, 32), (1, 64)), "b": b, "M": 64, "N": 128, "K": 32})
+    assert (turned.trans_a, turned.trans_b) == (True, True)
+    by_shape = gemm_of({"bias": tensor((128,), (1,), "torch.float32"), "w": b, "x": a, "M": 64, "N": 128, "K": 32})
+    assert (by_shape.a, by_shape.b) == ("fp16", "fp16")
+    with pytest.raises(InputError, match=r"named_args\.m: .*got 0"):
+        gemm_of({"a": a, "b": b, "M": 0, "N": 128, "K": 32})
     with pytest.raises(InputError, match="no whole number called K"):
         gemm_of({"M": 1, "N": 2})
     with pytest.raises(InputError, match="no tensor is on a GPU"):
         early_config_prune()([GOOD], ARGUMENTS)
+
+
+def test_types_that_are_guessed_are_said():
+    with pytest.warns(UserWarning, match="A and B are taken to be fp16"):
+        gemm_of({"M": 64, "N": 128, "K": 32})
+    with pytest.warns(UserWarning, match=r"no tensors are 64x32 and 32x128: A and B are taken to be torch\.bfloat16"):
+        assert gemm_of({"x": tensor((7, 7), (7, 1), "torch.bfloat16"), "M": 64, "N": 128, "K": 32}).a == "bf16"
+
+
+def test_descriptors_are_kernels_through_the_tma():
+    a, b = descriptor((4096, 4096), (4096, 1)), descriptor((4096, 4096), (1, 4096))
+    arguments = {"a": a, "b": b, "M": 4096, "N": 4096, "K": 4096}
+    assert gemm_of(arguments).trans_b
+    assert kernel_of(arguments) == {"language": "triton", "variant": "tma"}
+    assert early_config_prune(device="h200")([GOOD], arguments) == [GOOD]
+
+
+def test_keywords_of_the_kernel_are_not_options():
+    """A kernel may have arguments called rank, op, top or kernel: Triton hands them over as keywords."""
+    own = {"rank": 3, "op": "max", "top": 0, "kernel": object(), "allow_soft": False}
+    assert early_config_prune([BIG, GOOD], ARGUMENTS, device="h200", **own) == [GOOD]
+
+
+def test_amd_does_not_raise_into_the_autotuner():
+    small = Config({"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}, num_warps=4, num_stages=2)
+    assert early_config_prune([small], ARGUMENTS, device="mi300x") == [small]
 
 
 def test_where_nothing_fits_all_stay_with_a_warning():

@@ -107,3 +107,10 @@ def test_faults_of_the_kernel_table():
         check(mla, tile={"block_m": 16, "block_n": 32})
     with pytest.raises(InputError, match="no matrix instruction"):
         check(ts.Gemm(m=64, n=64, k=64, dtype="fp8_e4m3"), "a100_80gb")
+
+
+def test_loads_through_registers_do_not_add_to_an_accumulator_in_tensor_memory():
+    """Compiled 3.9 for sm_100: 256 accumulators a thread beside 48 vectors of one stage do not spill; 512 do."""
+    tile = {"block_m": 128, "block_n": 256, "block_k": 128, "num_stages": 1, "num_warps": 4}
+    assert check(device="b200", tile=tile, version="3.9").verdict == "fits"
+    assert check(device="b200", tile={**tile, "block_m": 256, "block_k": 64}, version="3.9").verdict == "spills"

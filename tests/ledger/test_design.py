@@ -129,6 +129,73 @@ def test_a_short_operator_is_latency_bound():
     assert answer.review[7].verdict == "fail"
 
 
+SPREAD = ts.Einsum(expression="mk,kn,m->mn", extents={"m": 256, "k": 65536, "n": 256}, dtype="fp32")
+
+
+def test_a_measurement_is_judged():
+    def judged(**measured):
+        answer = ts.design(ts.load_problem("qk_norm_rope_quant"), policy="seed", **measured)
+        return {item.id: item.verdict for item in answer.review if item.id in (5, 9, 14)}, answer
+
+    verdicts, answer = judged()
+    assert verdicts == {5: "pass", 9: "not applicable", 14: "not applicable"}
+    verdicts, answer = judged(measured_us=16, measured_bytes=68e6)
+    assert verdicts == {5: "pass", 9: "pass", 14: "pass"}
+    assert answer.ledger.measured_bytes.followed == "either"  # the chosen tile re-reads next to nothing
+    verdicts, answer = judged(measured_us=12, measured_bytes=152e6)  # what two kernels would move
+    assert verdicts == {5: "fail", 9: "fail", 14: "fail"}
+    assert next(m for m in answer.ledger.misreadings if m.id == "M8").holds
+    assert judged(measured_us=60)[0][14] == "fail"
+    assert "60 us" in next(m.says for m in judged(measured_us=60)[1].advice.models if m.model == "measurement")
+    with pytest.raises(ts.InputError, match="microseconds"):
+        judged(measured_us=float("nan"))
+
+
+def test_what_an_index_expression_reads_is_on_chip():
+    answer = ts.design(SPREAD, "h200")
+    chosen = answer.pipeline.tile
+    steps = (chosen["block_m"] * chosen["block_k"] + chosen["block_n"] * chosen["block_k"]) * 4
+    kept = chosen["block_m"] * 4
+    metrics = ts.check(SPREAD, "h200", tile=chosen).metrics
+    assert metrics.shared_bytes == kept + chosen["num_stages"] * steps
+    assert "sum_start in tl.range(" in answer.skeleton.triton
+    assert "65536)" not in answer.skeleton.triton.replace("sum_start in tl.range(0, 65536", "")
+    matrix = next(item for item in answer.advice.items if item.what == "matrix unit")
+    assert answer.class_ == "compute"
+    assert "%" not in matrix.text
+
+
+def test_the_pitch_of_a_row_is_that_of_what_is_staged():
+    # x is walked one by one: a step stages block_m x block_k of a, in rows of block_k.
+    op = ts.Einsum(expression="mkx,kn->mn", extents={"m": 512, "k": 512, "x": 4, "n": 512}, dtype="fp16")
+    answer = ts.design(op, "h200")
+    path = next(p for p in answer.special_paths if p.path.startswith("swizzled"))
+    tile = answer.pipeline.tile
+    assert f"a {2 * tile['block_k']} B, b {2 * tile['block_n']} B" in path.signal
+
+
+def test_a_sum_over_everything_can_be_split():
+    dot = ts.Einsum(expression="i,i->", extents={"i": 2**26}, dtype="fp32")
+    answer = ts.fuse(dot, "h200")
+    assert answer.decision.startswith("split-SUM=")
+    assert answer.criterion == "parallelism"
+    assert ts.design(dot, "h200", rank="traffic").skeleton.triton
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        ts.Einsum(expression="ab->ba", extents={"a": 8192, "b": 8192}, dtype="fp32"),
+        ts.Elementwise(shape=(8192, 8192), arithmetic_per_element=0),
+    ],
+)
+def test_no_arithmetic_at_all(op):
+    answer = ts.design(op, "h200")
+    assert "no arithmetic" in answer.advice.text
+    assert (answer.review[0].id, answer.review[0].verdict) == (1, "pass")
+    assert answer.ledger.compute_us == 0
+
+
 @pytest.mark.parametrize("device", ["h200", "a100_80gb", "rtx4090"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_operator(name, device):

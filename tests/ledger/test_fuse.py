@@ -3,9 +3,14 @@
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tilesearch as ts
 from tilesearch.cli.run import run
+from tilesearch.ledger.cost import Cost, best_of, decisive
+from tilesearch.ledger.fusion import Fusion, connect
+from tilesearch.program import lower
 
 CHAINS = {
     "chains/sincos": ("fuse", "bytes", False),
@@ -90,10 +95,49 @@ def chain(**last):
 def test_an_output_that_must_be_in_memory_is_still_written():
     free, kept = (options(ts.fuse(chain(output_in_memory=flag), "h200"))["fuse"] for flag in (False, True))
     assert kept.bytes - free.bytes == 4 * 1024**2
-    part = {"kind": "elementwise", "shape": [1024, 1024], "dtype": "fp32"}
-    heavy = {**part, "arithmetic_per_element": 100_000}
-    tables = [{"name": "a", "output_in_memory": True, **heavy}, {"name": "b", "input_from": "a.out", **heavy}]
-    assert ts.fuse(tables, "h200").criterion == "numerics"
+
+
+def test_an_output_in_memory_decides_only_where_its_write_does():
+    part = {"kind": "elementwise", "shape": [1024, 1024], "dtype": "fp32", "arithmetic_per_element": 100_000}
+    tables = [{"name": "a", "output_in_memory": True, **part}, {"name": "b", "input_from": "a.out", **part}]
+    answer = ts.fuse(tables, "h200")  # arithmetic binds both versions alike: a tie, which fewer bytes win
+    assert (answer.decision, answer.criterion) == ("fuse", "bytes")
+    # 79 rows of 55000: as many blocks at most. Apart, the sum is split over all SMs.
+    first = {"name": "a", "kind": "elementwise", "shape": [79, 55_000], "dtype": "fp32", "output_in_memory": True}
+    last = {"name": "b", "input_from": "a.out", "kind": "reduction", "function": "sum", "shape": [79, 55_000],
+            "dtype": "fp32"}  # fmt: skip
+    answer = ts.fuse([first, last], "h200")
+    assert (answer.decision, answer.criterion) == ("split", "numerics")
+    assert ts.fuse([{**first, "output_in_memory": False}, last], "h200").decision == "fuse"
+
+
+def test_a_tie_goes_to_fewer_bytes():
+    tables = [
+        {"name": "up", "kind": "gemm", "m": 4096, "n": 4096, "k": 65536, "dtype": "bf16"},
+        {"name": "act", "input_from": "up.out", "kind": "elementwise", "shape": [4096, 4096], "dtype": "bf16"},
+    ]
+    answer = ts.fuse(tables, "h200")
+    found = options(answer)
+    assert found["split"].bound_us < 1.02 * found["fuse"].bound_us
+    assert (answer.decision, answer.criterion) == ("fuse", "bytes")
+    assert "tie" in answer.reason or found["split"].bound_us > 1.01 * found["fuse"].bound_us
+
+
+def test_the_criterion_is_the_term_that_decided():
+    # 128 blocks on 132 SMs: nearly all are at work, and read b 128 times.
+    answer = ts.fuse(product_and_softmax(4096, 512, 8192, 1), "h200")
+    assert (answer.decision, answer.criterion) == ("split", "reuse")
+    for shape in ((4096, 512, 8192, 1), (64, 4096, 8192, 1), (16384, 256, 4096, 1), (1000, 1000, 512, 1)):
+        # No bandwidth of L2 is known there: re-reads cannot decide.
+        assert ts.fuse(product_and_softmax(*shape), "a100_80gb").criterion != "reuse"
+
+
+def test_what_decides_is_tried_term_by_term():
+    winner, loser = Cost(100, 10), Cost(150, 5)
+    assert decisive(winner, loser, {"a": Cost(120, 5), "b": Cost(100.5, 5)}) == "b"  # a tie, which fewer bytes win
+    assert decisive(winner, loser, {"a": Cost(120, 5), "b": Cost(150, 5)}) == "a"
+    assert decisive(winner, loser, {"a": Cost(150, 5)}) is None
+    assert best_of({"x": Cost(100, 9), "y": Cost(100.9, 8), "z": Cost(102, 1)}) == "y"
 
 
 def test_phases_take_turns_where_one_block_is_resident():
@@ -115,6 +159,136 @@ def test_a_chain_over_flattened_shapes():
     answer = ts.fuse(tables, "h200")
     assert options(answer)["fuse"].bytes == 4 * 64 * (256 + 512) * 2 + 4 * 256 * 512 * 2
     assert options(answer)["split"].launches == 3
+
+
+def product_and_softmax(m, n, k, axis):
+    return ts.Chain(
+        ops=(
+            {"name": "g", "kind": "gemm", "m": m, "n": n, "k": k, "dtype": "bf16"},
+            {"name": "s", "input_from": "g.out", "kind": "reduction", "function": "softmax", "shape": [m, n],
+             "axes": [axis], "dtype": "bf16"},
+        )
+    )  # fmt: skip
+
+
+def joined(chain):
+    return Fusion(connect([(x.name, lower(x.op), x.output_in_memory, x.source) for x in chain.ops]))
+
+
+def test_what_is_read_again_follows_the_axis_that_is_reduced():
+    # 256 blocks of 32 columns: each reads all of a, and its own columns of b.
+    fusion = joined(product_and_softmax(128, 8192, 8192, 0))
+    assert (fusion.units, fusion.cached(256)) == (8192, 256 * 128 * 8192 * 2 + 8192 * 8192 * 2 + 128 * 8192 * 2)
+    assert fusion.cached(256) == 673_185_792
+
+
+size = st.sampled_from([16, 48, 64, 200, 512, 1000, 4096])
+
+
+@settings(max_examples=40, deadline=None)
+@given(size, size, st.sampled_from([64, 1024, 8192]), st.integers(1, 300))
+def test_a_chain_and_its_mirror_agree(m, n, k, grid):
+    one, other = joined(product_and_softmax(m, n, k, 0)), joined(product_and_softmax(n, m, k, 1))
+    assert one.units == other.units == n
+    grid = min(grid, n)
+    assert one.cached(grid) == other.cached(grid)
+    assert [one.alive(units) for units in (1, 16)] == [other.alive(units) for units in (1, 16)]
+
+
+def test_the_mirrored_product_is_decided_alike():
+    one, other = (
+        ts.fuse(product_and_softmax(512, 4096, 8192, 0), "h200"),
+        ts.fuse(product_and_softmax(4096, 512, 8192, 1), "h200"),
+    )
+    assert (one.decision, one.criterion) == (other.decision, other.criterion)
+    assert options(one)["fuse"] == options(other)["fuse"]
+
+
+def test_a_reduction_on_each_side_leaves_one_unit():
+    ops = product_and_softmax(64, 128, 256, 0).ops
+    last = {"name": "t", "input_from": "s.out", "kind": "reduction", "function": "softmax", "shape": [64, 128],
+            "axes": [1], "dtype": "bf16"}  # fmt: skip
+    fusion = joined(ts.Chain(ops=(*ops, last)))
+    assert fusion.units == 1
+    assert not fusion.entrywise
+
+
+def test_a_block_that_straddles_two_batches_reads_both():
+    tables = (
+        {"name": "g", "kind": "gemm", "batch": 2, "m": 96, "n": 64, "k": 32},
+        {"name": "s", "input_from": "g.out", "kind": "reduction", "function": "softmax", "shape": [2, 96, 64]},
+    )
+    fusion = joined(ts.Chain(ops=tables))
+    a, b, out = 2 * 96 * 32 * 2, 2 * 32 * 64 * 2, 2 * 96 * 64 * 2
+    assert fusion.units == 192
+    assert fusion.cached(3) == a + 2 * b + out  # blocks of 64 rows: the second reads b of both batches
+
+
+def test_what_a_producer_must_have_whole_is_whole():
+    tables = (
+        {"name": "s", "kind": "reduction", "function": "softmax", "shape": [512, 1024]},
+        {"name": "e", "input_from": "s.out", "kind": "elementwise", "shape": [512, 1024],
+         "arithmetic_per_element": 400},
+    )  # fmt: skip
+    fusion = joined(ts.Chain(ops=tables))
+    assert (fusion.units, fusion.entrywise) == (512, False)
+
+
+def elementwise(name, shape, **more):
+    return {"name": name, "kind": "elementwise", "shape": shape, "dtype": "fp16", **more}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (
+            elementwise("a", [512, 1024], out="fp32"),
+            elementwise("b", [512, 1024], dtype="bf16"),
+            "in bf16, and out0 is written in fp32",
+        ),
+        (elementwise("a", [512, 1024]), elementwise("b", [1024, 512]), "joins or cuts these axes"),
+        (elementwise("a", [6, 4]), elementwise("b", [4, 6]), "joins or cuts these axes"),
+        (elementwise("a", [4]), elementwise("b", [5]), "no input of 4 elements"),
+    ],
+)
+def test_chains_that_do_not_type_check(first, second, words):
+    with pytest.raises(ts.InputError, match=words):
+        ts.fuse([first, {**second, "input_from": "a.out"}], "h200")
+
+
+def test_a_reshape_is_named():
+    answer = ts.fuse([elementwise("a", [4, 8, 5]), elementwise("b", [32, 5], input_from="a.out")], "h200")
+    assert any("4 x 8 x 5 of a as 32 x 5" in note for note in answer.notes)
+    answer = ts.fuse([elementwise("a", [4, 8, 5]), elementwise("b", [4, 8, 5], input_from="a.out")], "h200")
+    assert not any("same order" in note for note in answer.notes)
+
+
+def test_cuts_that_do_not_nest():
+    tables = [
+        elementwise("a", [6, 4]),
+        elementwise("b", [24], input_from="a.out"),
+        {"name": "c", "input_from": "b.out", "kind": "reduction", "function": "softmax", "shape": [4, 6]},
+        elementwise("d", [4, 6], input_from="c.out"),
+    ]
+    rows = {"name": "a", "kind": "reduction", "function": "softmax", "shape": [6, 4]}
+    with pytest.raises(ts.InputError, match="neither fits into the other"):
+        ts.fuse([rows, *tables[1:]], "h200")
+
+
+def test_the_tensor_that_is_named_is_the_one_that_crosses():
+    tables = [
+        {"name": "q", "kind": "rows", "tokens": 64, "heads": [8], "head_dim": 128, "steps": ["quant"], "dtype": "bf16"},
+        elementwise("e", [64, 8], dtype="fp32", input_from="q.scale"),
+    ]
+    chain = ts.Chain(ops=tables)
+    assert joined(chain).crossings[0].out.name == "scale"
+    two = elementwise("a", [1024], outputs=2)
+    chain = ts.Chain(ops=(two, elementwise("b", [1024], input_from="a.out1")))
+    assert joined(chain).crossings[0].out.name == "out1"
+    fused = options(ts.fuse(chain, "h200"))["fuse"]
+    assert fused.output_bytes == 2 * 1024 * 2  # out0 is written all the same
+    chain = ts.Chain(ops=(*chain.ops, elementwise("c", [1024], input_from="a.out0")))
+    assert joined(chain).saved == 4 * 1024 * 2  # both outputs stay inside
 
 
 def test_other_devices():
@@ -165,6 +339,17 @@ def test_other_devices():
 def test_bad_chains(tables, words):
     with pytest.raises(ts.InputError, match=words):
         ts.fuse(tables, "h200")
+
+
+@pytest.mark.parametrize("op", [[1], "abc", b"abc", [], [None, "a"]])
+def test_what_is_no_chain_at_all(op):
+    with pytest.raises(ts.InputError):
+        ts.fuse(op, "h200")
+
+
+def test_small_counts_are_shown_in_bytes():
+    answer = ts.fuse([elementwise("a", [4]), elementwise("b", [4], input_from="a.out")], "h200")
+    assert "saves 16 B of 32 B" in answer.questions[0].answer
 
 
 def test_nothing_to_decide():

@@ -1,5 +1,7 @@
 """roofline: the contract's JSON, the seed's numbers, the device's roofs, sweeps and measurements."""
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -154,6 +156,14 @@ def test_sweep_over_parts_of_the_operator():
         {"measured_us": float("nan")},
         {"measured_bytes": -1},
         {"measured_bytes": "many"},
+        {"measured_us": 1e-320},
+        {"measured_us": 10**400},
+        {"measured_bytes": float("nan")},
+        {"measured_bytes": float("inf")},
+        {"measured_bytes": 10**400},
+        {"measured_bytes": 1.5},
+        {"tile": {"block_m": 100_000_000}, "analyzer": True},
+        {"sweep": {"m": [10**5000]}},
         {"tile": {"block_m": 64}},
         {"tile": {"rows_per_block": 4}, "analyzer": True},
         {"policy": "hopeful"},
@@ -166,10 +176,54 @@ def test_bad_questions(question):
         ts.roofline(ts.Gemm(m=64, n=64, k=64), "h200", **question)
 
 
-@pytest.mark.parametrize("sweep", ["m", "m=", "m=x", "m=8..2", "q=1,2", "m.0=4", "m=0", "=4", "m=99999999999"])
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        "m",
+        "m=",
+        "m=x",
+        "m=8..2",
+        "q=1,2",
+        "m.0=4",
+        "m=0",
+        "=4",
+        "m=99999999999",
+        "kind=1,2",
+        "roof=1",
+        "m=m=1..4",
+        f"m={'9' * 5000}",
+        f"m=1..{'9' * 5000}",
+    ],
+)
 def test_bad_sweeps(sweep):
     with pytest.raises(ts.InputError):
         ts.roofline(ts.Gemm(m=64, n=64, k=64), "h200", sweep=sweep)
+
+
+def test_faults_name_what_was_asked(capsys):
+    for option, value in (("--measured-bytes", "nan"), ("--measured-us", "1e-320"), ("--sweep", "kind=1,2")):
+        assert run(["roofline", QK, option, value]) == 2
+        assert f"error: {option}: " in capsys.readouterr().err
+    assert run(["roofline", QK, "--measured-bytes", "1.5"]) == 2
+    assert "whole number of bytes" in capsys.readouterr().err
+
+
+def test_a_fault_of_the_policy_is_named_by_its_key():
+    device = ts.load_device("h200")
+    with pytest.raises(ts.InputError) as caught:
+        device.effective_roof("tensor_core.fp16", "hopeful")
+    assert [issue.where for issue in caught.value.issues] == ["model.roofs"]
+
+
+def test_csv_holds_what_was_asked(capsys):
+    asked = ["--sweep", "tokens=1..64", "--measured-us", "30", "--measured-bytes", "68e6", "--analyzer"]
+    assert run(["roofline", QK, "--roofs", "seed", "--format", "csv", *asked]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    parts = {part: [row for row in rows if row["part"] == part] for part in {row["part"] for row in rows}}
+    assert [row["name"] for row in parts["sweep"]] == [f"tokens={2**i}" for i in range(7)]
+    assert float(parts["measured time"][0]["compute_us"]) == 30
+    assert parts["measured bytes"][0]["bytes"] == "68000000"
+    assert parts["analyzer"]
 
 
 def test_bands_of_efficiency():
@@ -210,6 +264,9 @@ def test_the_analyzer_s_sums():
     assert found.gemm_flops == found.ledger_flops == 2 * 4096**3
     assert found.global_bytes == ts.check(op, "h200", {**tile, "block_k": 64}).metrics.traffic_bytes
     assert found.not_counted == []
+    parts = {**tile, "split_k": 8}
+    found = ts.roofline(op, "h200", tile=parts, analyzer=True).analyzer
+    assert found.global_bytes == ts.check(op, "h200", {**parts, "block_k": 64}).metrics.traffic_bytes
     fused = ts.roofline(ts.Attention(heads=8, q_len=512, head_dim=64), "h200", analyzer=True).analyzer
     assert "softmax exponential" in fused.not_counted
     assert fused.gemm_flops < fused.ledger_flops

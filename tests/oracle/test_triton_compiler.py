@@ -34,6 +34,10 @@ SMALL = [
     ("tma", 90, "fp16", False, (256, 128, 64, 4, 3)),
     ("attention", 80, "fp16", False, (128, 64, 128, 4, 3)),
     ("attention", 90, "fp16", False, (64, 64, 64, 4, 2)),
+    # Spills on every target: an accumulator too many, loads through registers, and neither.
+    *(("pointer", target, "fp16", False, (256, 256, 32, 8, 2)) for target in (80, 89, 90, 120)),
+    *(("pointer", target, "fp16", False, (128, 128, 64, 4, 2)) for target in (80, 89, 90, 100, 120)),
+    *(("pointer", target, "bf16", True, (64, 128, 128, 4, 1)) for target in (80, 89, 90, 100, 120)),
 ]
 
 
@@ -48,8 +52,15 @@ def full():
 
 def pytest_generate_tests(metafunc):
     if "build" in metafunc.fixturenames:
-        chosen = full() if metafunc.config.getoption("--full") else SMALL
-        metafunc.parametrize("build", chosen, ids=lambda b: "-".join(map(str, (*b[:3], *b[4]))))
+        some = [*SMALL, *random.Random(1).sample(full(), 30)]
+        chosen = full() if metafunc.config.getoption("--full") else list(dict.fromkeys(some))
+        metafunc.parametrize("build", chosen, ids=name_of)
+    if "judged" in metafunc.fixturenames:
+        metafunc.parametrize("judged", [build for build in SMALL if build[0] != "attention"], ids=name_of)
+
+
+def name_of(build):
+    return "-".join(map(str, (*build[:3], *build[4])))
 
 
 def compiled(kind, target, dtype, k_major, size):
@@ -81,10 +92,21 @@ def compiled(kind, target, dtype, k_major, size):
     return triton.compile(source, target=GPUTarget("cuda", target, 32), options=options)
 
 
+def assembler(target):
+    """The assembler that Triton itself takes for a target; older versions do not say which."""
+    from triton.backends.nvidia import compiler
+
+    choose = getattr(compiler, "get_ptxas", None)
+    try:
+        return Path(choose(target).path)
+    except (AttributeError, TypeError):
+        folder = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
+        return folder / ("ptxas-blackwell" if target >= 100 else "ptxas")
+
+
 def spilled(build, target):
     """Bytes of stack that the assembler in Triton's wheel gives a thread: 0 where nothing spills."""
-    folder = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
-    tool = folder / ("ptxas-blackwell" if target >= 100 else "ptxas")
+    tool = assembler(target)
     if not tool.exists():
         pytest.skip(f"this wheel has no {tool.name}")
     text = build.asm["ptx"]
@@ -115,13 +137,25 @@ def test_bytes_are_the_compilers(build):
     assert predicted(*build).metrics.shared_bytes == compiled(*build).metadata.shared
 
 
-def test_spills_are_the_assemblers(build):
-    """On Hopper, which the register rules were fitted on; crumbs of a few bytes are not predicted."""
-    kind, target, _, _, size = build
-    if target != 90 or kind == "attention":
-        pytest.skip("register rules are fitted on sm_90 GEMMs")
-    answer = predicted(*build)
+CRUMBS = 16  # bytes of stack that nobody predicts, and that hardly cost anything
+
+
+def test_spills_are_the_assemblers(judged):
+    """Beyond Hopper too, although the register rules were fitted there."""
+    answer = predicted(*judged)
     if answer.verdict == "infeasible":
         pytest.skip("does not fit: never assembled")
-    stack = spilled(compiled(*build), target)
-    assert (answer.verdict == "spills") == (stack > 16), (size, stack)
+    stack = spilled(compiled(*judged), judged[1])
+    assert (answer.verdict == "spills") == (stack > CRUMBS), (judged, stack)
+
+
+def test_spills_in_bulk(request):
+    """Precision and recall over the large set's GEMMs, on all targets; crumbs count neither as missed nor as wrong."""
+    if not request.config.getoption("--full"):
+        pytest.skip("the large set, with --full")
+    answers = {b: predicted(*b).verdict for b in full() if b[0] != "attention"}
+    stacks = {b: spilled(compiled(*b), b[1]) for b, verdict in answers.items() if verdict != "infeasible"}
+    said = [b for b in stacks if answers[b] == "spills"]
+    seen = [b for b in stacks if stacks[b] > CRUMBS]
+    assert sum(stacks[b] > 0 for b in said) >= 0.95 * len(said), [b for b in said if not stacks[b]]
+    assert sum(answers[b] == "spills" for b in seen) >= 0.90 * len(seen), [b for b in seen if answers[b] != "spills"]

@@ -247,6 +247,9 @@ EXPRESSIONS = [
     "ij->ji",
     "ijk->j",
     "ij->",
+    "i,i->",
+    "mk,kn,m->mn",  # three inputs
+    "ikl,kj->ij",
     "thd,td,td->thd",
     "ab,bc,cd->ad",
     "i,j->ij",

@@ -235,7 +235,7 @@ def einsum(op, tile):
     inputs = left.split(",")
     batches, tiled = _tiling(inputs, output)
     summed = [i for i in op.extents if i not in output]
-    cut = [i for i in (inputs[0] if len(inputs) == 2 else "") if i in inputs[1] and i in summed]
+    cut = _cut(op, inputs, summed)
     splits = tile.get("split_k", 1)
     loops = [[[dict(zip(batches, v, strict=True))] for v in _values(op, batches)]]
     loops += [
@@ -257,6 +257,17 @@ def einsum(op, tile):
         return {**met, "out": tuple(at[i] for i in output)}
 
     return Walk(blocks, touch, lambda p: {"products and sums": (p, len(inputs) - 1 + bool(summed))})
+
+
+def _cut(op, inputs, summed):
+    """The summed indices over which a split is: those that two inputs share, or the most that the same inputs have."""
+    if len(inputs) == 2 and (shared := [i for i in inputs[0] if i in inputs[1] and i in summed]):
+        return shared
+    groups = {}
+    for index in summed:
+        groups.setdefault(tuple(index in read for read in inputs), []).append(index)
+    sizes = {users: len(list(_values(op, group))) for users, group in groups.items()}
+    return groups[max(sizes, key=sizes.get)] if groups else []
 
 
 def _values(op, indices):

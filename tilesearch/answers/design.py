@@ -164,7 +164,7 @@ class Skeleton(Record):
 
 
 class DesignAnswer(Named):
-    """The design sheet of one operator on one device."""
+    """The design sheet of one operator on one device. Without `complete`, not all tiles were seen."""
 
     op: dict[str, Any]
     device: str
@@ -177,4 +177,5 @@ class DesignAnswer(Named):
     diagnosis: Diagnosis
     review: list[ReviewItem]
     skeleton: Skeleton
+    complete: bool
     notes: list[str] = Field(default_factory=list)

@@ -40,7 +40,10 @@ class FuseQuestion(Record):
 
 
 class FuseAnswer(Record):
-    """Fuse or split: the winner's name, the criterion that decided, and why."""
+    """Fuse or split: the winner's name, the criterion that decided, and why.
+
+    Without `complete`, not all tiles were seen, and a version may have a better one.
+    """
 
     decision: str
     criterion: Criterion
@@ -50,4 +53,5 @@ class FuseAnswer(Record):
     moves_more: bool
     device: str
     policy: str
+    complete: bool = True
     notes: list[str] = Field(default_factory=list)

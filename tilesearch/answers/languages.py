@@ -6,7 +6,12 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from tilesearch.answers import Candidate, Metrics, Record, RuleReport, Tile, Verdict
+from tilesearch.answers import Candidate, Metrics, Nearest, Record, RuleReport, Tile, Verdict
+
+
+def is_empty(value: list[Any]) -> bool:
+    """Whether a list is left out of what is printed."""
+    return not value
 
 
 class Kept(Record):
@@ -25,19 +30,26 @@ class Rejected(Record):
 
 
 class PruneAnswer(Record):
-    """Configurations that run, best first, and the others with the reasons."""
+    """Configurations that run, best first, and the others with the reasons. `notes` stand only where there are any."""
 
     kept: list[Kept]
     rejected: list[Rejected]
+    notes: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class Judged(Record):
-    """A tile on one device: the verdict there, and what the device's language makes of it."""
+    """A tile on one device: the verdict there, and what the device's language makes of it.
+
+    `nearest` are the tiles nearest to it that fit, where it does not; `notes` what the rules do not cover there.
+    Both stand only where there are any.
+    """
 
     device: str
-    kernel: dict[str, str]
+    kernel: dict[str, str | int]
     verdict: Verdict
     metrics: Metrics
+    nearest: list[Nearest] = Field(default_factory=list, exclude_if=is_empty)
+    notes: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class PortAnswer(Record):
@@ -53,9 +65,13 @@ class PortAnswer(Record):
 
 
 class ExportAnswer(Record):
-    """A tile in another program's words: launch parameters by its names, and code where there is a template."""
+    """A tile in another program's words: launch parameters by its names, and code where there is a template.
+
+    `notes` stand only where there are any: a tile that spills, what the rules do not cover.
+    """
 
     language: str
     tile: Tile
-    parameters: dict[str, int]
+    parameters: dict[str, int | str]
     code: str | None
+    notes: list[str] = Field(default_factory=list, exclude_if=is_empty)

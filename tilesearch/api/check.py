@@ -22,7 +22,7 @@ from tilesearch.rules.model import Model
 from tilesearch.rules.occupancy import UNLIMITED, Load, exact
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.ops import OpSpec
-from tilesearch.specs.problems import Problem, parse_tile
+from tilesearch.specs.problems import Problem, parse_tile, warp_of
 
 
 def check(
@@ -49,7 +49,7 @@ def check(
 def check_problem(problem: Problem, tile: str | Mapping[str, int]) -> CheckAnswer:
     """`check` for a problem that is ready."""
     deadline = Deadline(problem.search.time_limit_s)
-    values = parse_tile(tile)
+    values = parse_tile(tile, warp_of(problem.device))
     built = model_of(problem)
     full = complete_tile(built, values)
     wide = built.with_domains({v.name: tuple(sorted({*v.domain, full[v.name]})) for v in built.variables})

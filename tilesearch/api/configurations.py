@@ -2,43 +2,103 @@
 
 Triton, vLLM, SGLang and Inductor write ``BLOCK_SIZE_M`` or ``BLOCK_M``, ``GROUP_SIZE_M`` or ``GROUP_M``,
 ``num_warps`` and ``num_stages``, flat or with the block sizes nested in ``kwargs``; a ``triton.Config`` has
-them as attributes; TileLang writes ``block_M`` and ``threads``. What is no knob of the tile is left alone.
+them as attributes; TileLang writes ``block_M`` and ``threads``. Options of a launch that change what it takes
+(``maxnreg``, ``num_ctas``) are read as well; what is neither is left alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tilesearch.errors import InputError, Issue
 from tilesearch.rules.model import Model
 from tilesearch.specs.kernels import TILE_VARIABLES
-from tilesearch.specs.problems import variable_name
+from tilesearch.specs.ops import MAX_EXTENT
+from tilesearch.specs.problems import WARP, variable_name
 
 _THREADS = ("num_threads", "threads", "thread_num", "n_threads")
-_WARP = 32
-_ATTRIBUTES = ("num_warps", "num_stages")
+_ATTRIBUTES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 _NESTED = "kwargs"
 _LENIENT = {"num_stages": 1}
 """What stands for 0: loops that are not pipelined at all, as Triton's AMD users write them."""
 
+_NOT_COVERED = (
+    "num_consumer_groups",
+    "num_buffers_warp_spec",
+    "reg_dec_producer",
+    "reg_inc_consumer",
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
+)
+"""Options that change the kernel in ways that no rule covers."""
 
-def knobs_of(config: Any, where: str = "config") -> dict[str, int]:
-    """The knobs of a configuration, by this package's names. Raises `InputError` for one that cannot be read."""
+
+@dataclass(frozen=True)
+class Options:
+    """Options of one launch beside its tile: `ignored` are those that no rule covers."""
+
+    maxnreg: int | None = None
+    num_ctas: int = 1
+    ignored: tuple[str, ...] = ()
+
+
+def configurations(configs: Any) -> list[Any]:
+    """A list of what holds configurations. Raises `InputError` for what does not."""
+    if isinstance(configs, Iterable) and not isinstance(configs, str | bytes | Mapping):
+        return list(configs)
+    hint = "a list of dicts, or of objects like triton.Config"
+    raise InputError(Issue(f"a list of configurations is wanted, got {type(configs).__name__}", "configs", hint=hint))
+
+
+def options_of(config: Any, where: str) -> Options:
+    """The launch options of a configuration. Raises `InputError` for a value that is none."""
+    given = {str(name): value for name, value in _pairs(config, where) if value is not None}
+    issues: list[Issue] = []
+    values = {}
+    for name in ("maxnreg", "num_ctas"):
+        if name in given:
+            number = _whole(given[name], 1)
+            if number is None:
+                issues.append(Issue(f"a whole number from 1 on is wanted, got {given[name]!r}", f"{where}.{name}"))
+            else:
+                values[name] = number
+    if issues:
+        raise InputError(issues)
+    return Options(**values, ignored=tuple(name for name in _NOT_COVERED if given.get(name)))
+
+
+def _whole(value: Any, least: int) -> int | None:
+    """`value` as a whole number in the range that extents have; None for anything else."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return None
+    number = int(value)
+    return number if least <= number <= MAX_EXTENT else None
+
+
+def knobs_of(config: Any, where: str = "config", warp: int = WARP) -> dict[str, int]:
+    """The knobs of a configuration, by this package's names; threads count in warps of `warp`.
+
+    Raises `InputError` for a configuration that cannot be read.
+    """
     knobs: dict[str, int] = {}
     issues: list[Issue] = []
     for written, value in _pairs(config, where):
         name = variable_name(str(written))
         if name in _THREADS:
-            name, value = "num_warps", _warps(value, f"{where}.{written}", issues)
+            name, value = "num_warps", _warps(value, warp, f"{where}.{written}", issues)
         if name not in TILE_VARIABLES or value is None:
             continue
-        if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 0:
-            issues.append(Issue(f"a whole number is wanted, got {value!r}", f"{where}.{written}"))
-        elif name in knobs and knobs[name] != int(value):
+        number = _whole(value, 0)
+        if number is None:
+            wanted = f"a whole number from 0 to {MAX_EXTENT} is wanted, got {value!r}"
+            issues.append(Issue(wanted, f"{where}.{written}"))
+        elif name in knobs and knobs[name] != number:
             issues.append(Issue(f"{name} is given twice", f"{where}.{written}"))
         else:
-            knobs[name] = int(value)
+            knobs[name] = number
     if not knobs and not issues:
         issues.append(Issue("holds no knob of a tile", where, hint="for example BLOCK_M, num_warps, num_stages"))
     if issues:
@@ -60,32 +120,20 @@ def _pairs(config: Any, where: str) -> list[tuple[Any, Any]]:
     return [*pairs, *(inner.items() if isinstance(inner, Mapping) else ())]
 
 
-def _warps(threads: Any, where: str, issues: list[Issue]) -> int | None:
-    if isinstance(threads, int) and not isinstance(threads, bool) and threads > 0 and threads % _WARP == 0:
-        return threads // _WARP
-    issues.append(Issue(f"a multiple of {_WARP} threads is wanted, got {threads!r}", where))
+def _warps(threads: Any, warp: int, where: str, issues: list[Issue]) -> int | None:
+    number = _whole(threads, 1)
+    if number is not None and number % warp == 0:
+        return number // warp
+    issues.append(Issue(f"a multiple of {warp} threads is wanted, got {threads!r}", where))
     return None
 
 
-def tiles_of(model: Model, configs: Sequence[Any]) -> list[dict[str, int]]:
-    """Each configuration as a tile of `model`: knobs that it does not have are dropped, absent ones take defaults.
+def tile_of(model: Model, config: Any, where: str) -> dict[str, int]:
+    """A configuration as a tile of `model`: knobs that it does not have are dropped, absent ones take defaults.
 
-    Raises `InputError` with every configuration that cannot be read or lacks a knob that has no default.
+    Raises `InputError` for a configuration that cannot be read or lacks a knob that has no default.
     """
-    issues: list[Issue] = []
-    tiles = []
-    zeros = {v.name: _LENIENT[v.name] for v in model.variables if v.name in _LENIENT and 0 not in v.universe}
-    for place, config in enumerate(configs):
-        try:
-            tiles.append(_tile(model, knobs_of(config, f"configs[{place}]"), f"configs[{place}]", zeros))
-        except InputError as error:
-            issues += error.issues
-    if issues:
-        raise InputError(issues)
-    return tiles
-
-
-def _tile(model: Model, knobs: Mapping[str, int], where: str, zeros: Mapping[str, int]) -> dict[str, int]:
+    knobs = knobs_of(config, where, model.constants.get("warp_size", WARP))
     tile: dict[str, int] = {}
     issues = []
     for variable in model.variables:
@@ -94,12 +142,12 @@ def _tile(model: Model, knobs: Mapping[str, int], where: str, zeros: Mapping[str
             value = variable.domain[0]
         if value is None:
             issues.append(Issue("is required and absent", f"{where}.{variable.name}", hint="it has no default"))
-        elif value == 0 and variable.name in zeros:
-            tile[variable.name] = zeros[variable.name]
-        elif value == 0 and 0 not in variable.universe:
-            issues.append(Issue("must be at least 1, got 0", f"{where}.{variable.name}"))
-        else:
+        elif value or 0 in variable.universe:
             tile[variable.name] = value
+        elif variable.name in _LENIENT:
+            tile[variable.name] = _LENIENT[variable.name]
+        else:
+            issues.append(Issue("must be at least 1, got 0", f"{where}.{variable.name}"))
     if issues:
         raise InputError(issues)
     return tile

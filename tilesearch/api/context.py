@@ -15,7 +15,7 @@ from tilesearch.rules.model import Model
 from tilesearch.specs.devices import Device, load_device
 from tilesearch.specs.kernels import KernelSpec, ModelSpec, RulesSpec
 from tilesearch.specs.ops import OpSpec
-from tilesearch.specs.problems import Problem, ProblemFile, canonical_space
+from tilesearch.specs.problems import Problem, ProblemFile, canonical_space, warp_of
 from tilesearch.specs.validation import validate
 
 DeviceLike = str | Path | Device
@@ -55,7 +55,7 @@ def make(
     if issues:
         raise InputError(issues)
     if space is not None:
-        changes["space"] = {**base.space, **canonical_space(space, "", issues)}
+        changes["space"] = {**base.space, **canonical_space(space, "", issues, warp_of(base.device))}
     if issues:
         raise InputError(issues)
     if not changes:

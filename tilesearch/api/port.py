@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tilesearch.answers import CheckAnswer, Tile
+from tilesearch.answers import Candidate, CheckAnswer, Metrics, RuleReport, Tile
 from tilesearch.answers.languages import Judged, PortAnswer
 from tilesearch.api.check import check_problem
-from tilesearch.api.configurations import tiles_of
+from tilesearch.api.configurations import options_of, tile_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
-from tilesearch.api.solve import solve_problem
-from tilesearch.api.timing import rank_of
-from tilesearch.specs.devices import NvidiaDevice
-from tilesearch.specs.kernels import KernelSpec
+from tilesearch.api.preference import pipelined_first
+from tilesearch.api.solve import rankable
+from tilesearch.errors import InputError
+from tilesearch.kernels.base import language_data
+from tilesearch.rules.model import Model
 from tilesearch.specs.ops import OpSpec
 from tilesearch.specs.problems import Problem
 
-_THROUGH_TMA = ("tma", "persistent_tma")
-_WITHOUT_TMA = {"tma": "pointer", "persistent_tma": "persistent_pointer"}
-"""The variant that takes the place of one that a device has no hardware for."""
+_BREAKS = {"op.dtype": "C3.instruction", "op.scale_dtype": "C3.instruction", "kernel.variant": "C3.variant"}
+"""What a device refuses without a tile, by the key that is at fault: the rule that it is reported under."""
+
+_NEEDS = ("C3.tma", "C3.variant")
+"""Rules that no tile mends: another variant of the kernel does."""
 
 
 def port(
@@ -35,8 +38,10 @@ def port(
     """Judge `config` on both devices, and rank what fits the second.
 
     `config` is written as for `prune`; `kernel` defaults to Triton. `broken` lists the rules that the tile
-    breaks on the second device with their numbers, soft ones included; `best` are the `top` tiles of the
-    language's own space there, by the problem's rank (or by traffic, where residency is not known).
+    breaks on the second device with their numbers, soft ones included, and what the device has no hardware
+    for; ``target.nearest`` are the nearest tiles that fit. `best` are the `top` tiles of the language's own
+    space there, by the problem's rank (or by traffic, where residency is not known), ties going to pipelined
+    tiles; where the device has no such variant of the kernel, of the one that takes its place.
     """
     search = {"top": top, **({} if rank is None else {"rank": rank})}
     chosen = kernel if kernel is not None or isinstance(op, Problem) else "triton"
@@ -47,35 +52,84 @@ def port(
 
 def port_problem(config: Any, source: Problem, target: Problem) -> PortAnswer:
     """`port` for the same problem on two devices."""
-    tile = tiles_of(model_of(source), [config])[0]
-    before, after = check_problem(source, tile), check_problem(target, tile)
-    found = solve_problem(_rankable(_runnable(target)))
-    return PortAnswer(
-        origin=_judged(source, before),
-        target=_judged(target, after),
-        tile=Tile(**tile),
-        broken=[report for report in after.rules if report.ok is False],
-        best=found.candidates,
-    )
+    tile = tile_of(model_of(source), config, "config")
+    if source.kernel.language == "triton":
+        source, target = _capped(source, config), _capped(target, config)
+    notes: list[str] = []
+    before = _judged(source, check_problem(source, tile))
+    after, broken = _on_target(target, tile)
+    stand_in = _stand_in(target, broken)
+    best: list[Candidate] = []
+    if stand_in is not None:
+        problem, model = stand_in
+        if problem is not target:
+            notes.append(f"best is of the variant {problem.kernel.variant}, which takes the place of the one asked for")
+        ranked, said = rankable(model, problem)
+        best = pipelined_first(ranked)
+        notes += [*said, *(note for note in model.notes if note not in after.notes)]
+    after = after.model_copy(update={"notes": [*after.notes, *notes]})
+    return PortAnswer(origin=before, target=after, tile=Tile(**tile), broken=broken, best=best)
+
+
+def _capped(problem: Problem, config: Any) -> Problem:
+    """The problem compiled with the register cap that the configuration asks for."""
+    cap = options_of(config, "config").maxnreg
+    return problem if cap is None else problem.replace(kernel=problem.kernel.model_copy(update={"maxnreg": cap}))
 
 
 def _judged(problem: Problem, answer: CheckAnswer) -> Judged:
     kernel = problem.kernel.model_dump(exclude_none=True)
-    return Judged(device=problem.device.name, kernel=kernel, verdict=answer.verdict, metrics=answer.metrics)
+    return Judged(
+        device=problem.device.name,
+        kernel=kernel,
+        verdict=answer.verdict,
+        metrics=answer.metrics,
+        nearest=answer.nearest,
+        notes=list(model_of(problem).notes),
+    )
 
 
-def _runnable(problem: Problem) -> Problem:
-    """The problem with a variant that the device has the hardware for."""
-    variant, device = problem.kernel.variant, problem.device
-    if variant in _THROUGH_TMA and (not isinstance(device, NvidiaDevice) or device.tma is None):
-        kernel = KernelSpec(**{**problem.kernel.model_dump(), "variant": _WITHOUT_TMA[variant]})
-        return problem.replace(kernel=kernel)
-    return problem
+def _on_target(target: Problem, tile: Mapping[str, int]) -> tuple[Judged, list[RuleReport]]:
+    """The verdict there and what breaks; what the device refuses whatever the tile breaks as well."""
+    try:
+        answer = check_problem(target, tile)
+    except InputError as error:
+        refused = [_refused(issue.where, issue.message) for issue in error.issues if issue.where in _BREAKS]
+        if len(refused) < len(error.issues):
+            raise
+        kernel = target.kernel.model_dump(exclude_none=True)
+        judged = Judged(device=target.device.name, kernel=kernel, verdict="infeasible", metrics=Metrics())
+        return judged, refused
+    return _judged(target, answer), [report for report in answer.rules if report.ok is False]
 
 
-def _rankable(problem: Problem) -> Problem:
-    """The problem ranked by traffic where its own rank needs what is not known of the device."""
-    rank = rank_of(problem)
-    if rank in model_of(problem).keys or rank == "time":
-        return problem
-    return problem.replace(search=problem.search.model_copy(update={"rank": "traffic"}))
+def _refused(where: str, message: str) -> RuleReport:
+    return RuleReport(
+        id=_BREAKS[where],
+        ok=False,
+        hard=True,
+        value=None,
+        limit=None,
+        unit="",
+        slack=None,
+        formula=where,
+        detail=message,
+        source="the device's and the language's data",
+    )
+
+
+def _stand_in(target: Problem, broken: list[RuleReport]) -> tuple[Problem, Model] | None:
+    """The problem with a variant that the device has the hardware for, and its model; None where there is none."""
+    replacements = language_data(target.kernel.language).get("stand_ins", {})
+    problem, unfit = target, any(report.id in _NEEDS for report in broken)
+    while True:
+        if not unfit:
+            try:
+                return problem, model_of(problem)
+            except InputError:
+                pass
+        variant = replacements.get(problem.kernel.variant)
+        if variant is None:
+            return None
+        problem = problem.replace(kernel=problem.kernel.model_copy(update={"variant": variant}))
+        unfit = False

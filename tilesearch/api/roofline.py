@@ -19,6 +19,7 @@ from tilesearch.answers.roofline import (
     UnitTime,
 )
 from tilesearch.api.context import DeviceLike, make
+from tilesearch.api.measurements import measured_count, measured_time
 from tilesearch.api.sweep import SweepLike, sweep_bounds
 from tilesearch.api.tiles import full_tile, movement, smallest_tile
 from tilesearch.errors import InputError, Issue
@@ -46,7 +47,7 @@ class Question:
 
     sweep: SweepLike | None = None
     measured_us: float | None = None
-    measured_bytes: int | None = None
+    measured_bytes: float | None = None
     tile: TileLike | None = None
     analyzer: bool = False
 
@@ -86,15 +87,10 @@ def bound_for(problem: Problem, op: OpSpec | None = None) -> tuple[Program, Boun
     try:
         rates = rates_for(program, problem.device, problem.model.roofs, ledger.read_share)
     except InputError as error:
-        placed = [i if i.where else replace(i, where=_place(problem, i)) for i in error.issues]
+        where = "op.roof" if problem.op.roof else "op.dtype"
+        placed = [i if i.where else replace(i, where=where) for i in error.issues]
         raise InputError(placed) from None
     return program, bound_of(ledger, rates)
-
-
-def _place(problem: Problem, issue: Issue) -> str:
-    if "policy" in issue.message:
-        return "model.roofs"
-    return "op.roof" if problem.op.roof else "op.dtype"
 
 
 def roofline_problem(problem: Problem, question: Question | None = None) -> RooflineAnswer:
@@ -203,12 +199,10 @@ def _notes(bound: Bound, units: list[UnitTime]) -> list[str]:
     return notes
 
 
-def _measured(bound: Bound, time_us: float | None) -> MeasuredTime | None:
+def _measured(bound: Bound, given: float | None) -> MeasuredTime | None:
+    time_us = measured_time(given)
     if time_us is None:
         return None
-    number = isinstance(time_us, int | float) and not isinstance(time_us, bool)
-    if not number or not 0 < time_us < float("inf"):
-        raise InputError(Issue(f"a positive time in microseconds is wanted, got {time_us!r}", "measured_us"))
     verdict = judge_time(bound, time_us * 1e-6)
     return MeasuredTime(
         time_us=time_us,
@@ -222,14 +216,11 @@ def _measured(bound: Bound, time_us: float | None) -> MeasuredTime | None:
 
 
 def _measured_bytes(problem: Problem, program: Program, bound: Bound, question: Question) -> MeasuredBytes | None:
-    count = question.measured_bytes
+    count = measured_count(question.measured_bytes)
     if count is None:
         return None
-    number = isinstance(count, int | float) and not isinstance(count, bool)
-    if not number or not 0 < count < float("inf") or count != int(count):
-        raise InputError(Issue(f"a positive number of bytes is wanted, got {count!r}", "measured_bytes"))
     tile = full_tile(problem, program, question.tile or {})
-    verdict = judge_bytes(int(count), bound.ledger.bytes, movement(program, tile).total)
+    verdict = judge_bytes(count, bound.ledger.bytes, movement(program, tile).total)
     return MeasuredBytes(
         bytes=verdict.bytes,
         compulsory_bytes=verdict.compulsory,

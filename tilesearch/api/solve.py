@@ -131,6 +131,21 @@ def _by_time(model: Model, timing: Timing, outcome: Outcome, top: int) -> Ranked
     return Ranked(ranked.tiles, [] if shown is None else [count if tied else 1 for tied in shown.tied])
 
 
+def rankable(model: Model, problem: Problem) -> tuple[Problem, list[str]]:
+    """The problem, ranked by traffic where its own rank needs what is not known of the device, with a note on it.
+
+    A rank by time is never replaced: it was asked for.
+    """
+    rank = rank_of(problem)
+    if rank in model.keys or rank == "time" or not model.keys:
+        return problem, []
+    other = next(iter(model.keys))
+    metric = model.metrics.get("priority")
+    reason = f": {metric.reason}" if metric is not None and metric.reason else ""
+    changed = problem.replace(search=problem.search.model_copy(update={"rank": other}))
+    return changed, [f"ranked by {other}: {rank} cannot be computed{reason}"]
+
+
 def rank_key(model: Model, problem: Problem, rank: Rank | None = None) -> Expr:
     """The tree that the problem ranks by. Raises `InputError` where this problem has none."""
     rank = rank or exact_rank_of(problem)
@@ -211,6 +226,11 @@ def _notes(problem: Problem, model: Model, outcome: Outcome, timing: Timing) -> 
         notes.append(f"{outcome.soft} tiles break only soft rules and are left out; --allow-soft lists them")
     notes += [f"{m.name}: {m.reason}" for m in model.metrics.values() if m.expr is None]
     notes += timing.notes()
+    if rank_of(problem) == "carver" and "carver" in model.keys:
+        notes.append(
+            "carver: (traffic_bytes + 1) x waves of the launch; TileLang's carver itself, with its own tiles and "
+            "residency, is tilesearch.models.carver"
+        )
     if problem.model.blocks_per_sm is not None:
         notes.append(f"waves, tail_fill and priority assume {problem.model.blocks_per_sm} blocks per SM, as asked")
     return notes

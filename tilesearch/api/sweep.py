@@ -12,10 +12,12 @@ from tilesearch.answers.roofline import Flip, Sweep, SweepRow
 from tilesearch.errors import InputError, Issue
 from tilesearch.ledger import Bound
 from tilesearch.specs.ops import MAX_EXTENT, OpSpec
+from tilesearch.specs.validation import shown, validate
 
 MAX_SIZES = 10_000
+_MOST_DIGITS = 12
 SweepLike = str | Mapping[str, Sequence[int]]
-_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_RANGE = re.compile(r"(\d{1,12})\.\.(\d{1,12})")
 
 
 def parse_sweep(sweep: SweepLike) -> tuple[list[str], list[int]]:
@@ -38,13 +40,16 @@ def _keys(text: str) -> list[str]:
     keys = [part.strip() for part in text.split("=")]
     if not all(keys):
         raise InputError(Issue(f"{text!r} names no key of the operator", "sweep"))
+    twice = next((key for place, key in enumerate(keys) if key in keys[:place]), None)
+    if twice is not None:
+        raise InputError(Issue(f"{twice} is named twice", "sweep"))
     return keys
 
 
 def _sizes(text: str) -> list[Any]:
     span = _RANGE.fullmatch(text)
     if span is None:
-        return [int(item) if item.strip().isdecimal() else item.strip() for item in text.split(",")]
+        return [_size(item.strip()) for item in text.split(",")]
     low, high = int(span[1]), int(span[2])
     if not 1 <= low <= high:
         raise InputError(Issue(f"an ascending range is wanted, got {text}", "sweep"))
@@ -54,11 +59,16 @@ def _sizes(text: str) -> list[Any]:
     return sizes if sizes[-1] == high else [*sizes, high]
 
 
+def _size(text: str) -> Any:
+    """A size, or the text as it stands: what is too long for one is shown and not read."""
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else text
+
+
 def _checked(values: list[Any]) -> list[int]:
     wrong = [v for v in values if isinstance(v, bool) or not isinstance(v, int) or not 1 <= v <= MAX_EXTENT]
     if wrong or not values:
-        shown = f", got {wrong[0]!r}" if wrong else ""
-        raise InputError(Issue(f"sizes from 1 to {MAX_EXTENT} are wanted{shown}", "sweep"))
+        got = f", got {shown(wrong[0])}" if wrong else ""
+        raise InputError(Issue(f"sizes from 1 to {MAX_EXTENT} are wanted{got}", "sweep"))
     if len(values) > MAX_SIZES:
         raise InputError(Issue(f"{len(values)} sizes, at most {MAX_SIZES} are swept", "sweep"))
     return sorted(set(values))
@@ -72,14 +82,15 @@ def resized(op: OpSpec, keys: Sequence[str], size: int) -> OpSpec:
     table = deepcopy(op.model_dump(exclude_unset=True))
     for key in keys:
         _put(op, table, key, size)
-    return type(op)(**table)
+    return validate(type(op), table, prefix="op")
 
 
 def _put(op: OpSpec, table: dict[str, Any], key: str, size: int) -> None:
     first, *rest = key.split(".")
-    if first not in type(op).model_fields:
-        allowed = ", ".join(name for name, value in op.model_dump().items() if isinstance(value, int | tuple | dict))
-        raise InputError(Issue(f"the operator has no key {first!r}", "sweep", hint=f"keys: {allowed}"))
+    sized = [name for name, value in op.model_dump().items() if isinstance(value, int | list | tuple | dict)]
+    sized = [name for name in sized if not isinstance(getattr(op, name), bool)]
+    if first not in sized:
+        raise InputError(Issue(f"the operator has no size {first!r}", "sweep", hint=f"keys: {', '.join(sized)}"))
     if not rest:
         table[first] = size
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilesearch.errors import InputError, Issue
@@ -47,13 +47,20 @@ def generic_variables(problem: Problem, program: Program) -> tuple[Variable, ...
     return variables(replace(context, kernel=KernelSpec()), names)
 
 
+def smallest_of(program: Program, variables: Sequence[Variable]) -> dict[str, int]:
+    """The naive version: every block as small as the space allows, by as few warps; nothing split or grouped."""
+    small = {dim.variable for dim in program.dims} | {"num_warps"}
+    return {v.name: min(v.domain) if v.name in small or v.default not in v.domain else v.default for v in variables}
+
+
 def smallest_tile(problem: Problem, program: Program) -> dict[str, int]:
-    """The naive version: every block as small as the space allows, nothing split, grouped or clustered."""
-    tiled = {dim.variable for dim in program.dims}
-    return {
-        v.name: min(v.domain) if v.name in tiled else v.default or min(v.domain)
-        for v in generic_variables(problem, program)
-    }
+    """The naive version over the generic language's variables."""
+    return smallest_of(program, generic_variables(problem, program))
+
+
+def generic_tile(problem: Problem, program: Program, tile: Mapping[str, int]) -> dict[str, int]:
+    """What a tile of any language says of the generic language's variables."""
+    return {name: tile[name] for name in smallest_tile(problem, program) if name in tile}
 
 
 def full_tile(problem: Problem, program: Program, tile: str | Mapping[str, int]) -> dict[str, int]:
@@ -63,6 +70,13 @@ def full_tile(problem: Problem, program: Program, tile: str | Mapping[str, int])
         Issue("this operator has no such variable", f"tile.{name}", hint=f"variables: {', '.join(smallest)}")
         for name in given
         if name not in smallest
+    ]
+    most = {v.name: max(v.universe) for v in generic_variables(problem, program)}
+    most.update({d.variable: max(most[d.variable], d.extent) for d in program.dims if d.variable in most})
+    wrong += [
+        Issue(f"at most {most[name]} is wanted here, got {value}", f"tile.{name}")
+        for name, value in given.items()
+        if name in most and value > most[name]
     ]
     if wrong:
         raise InputError(wrong)

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from tilesearch.answers import Metrics
 from tilesearch.api.context import model_of
 from tilesearch.api.ranking import metrics_of, rank_tiles
-from tilesearch.engines.base import Deadline, Request
+from tilesearch.engines.base import Deadline, Request, Status
 from tilesearch.engines.registry import engine
 from tilesearch.errors import InfeasibleError, Issue
 from tilesearch.ledger import Bound
-from tilesearch.ledger.cost import L2_BANDWIDTH, Work, compute_s
+from tilesearch.ledger.cost import TIE, Work, bounds_s, compute_s
 from tilesearch.program.form import Program
 from tilesearch.rules.columns import ColumnEvaluator
 from tilesearch.rules.geometry import Geometry
 from tilesearch.specs.problems import Problem
 
-TIE = 1.01
-"""Bounds nearer than this are a tie, which the tile with less traffic wins."""
+CUT_SHORT = "stopped by the time limit"
+"""How an answer begins to say that not all tiles were seen."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,9 @@ class TileSet:
         self.split = split.variable if split is not None and split.variable in model.names else None
         outcome = engine("vector").enumerate(Request(model, deadline=Deadline(problem.search.time_limit_s)))
         self.tiles = outcome.tiles
+        self.complete = outcome.status in (Status.COMPLETE, Status.INFEASIBLE)
+        if not len(self.tiles) and not self.complete:
+            raise TimeoutError(f"{CUT_SHORT} before a tile was found")
         if not len(self.tiles):
             raise InfeasibleError(Issue("no tile fits", "space", problem.source, "`tilesearch explain` says why"))
         self.sms = int(model.constants["sm_count"])
@@ -68,14 +71,8 @@ class TileSet:
 
     def _times(self) -> NDArray[np.float64]:
         rates, ledger = self.bound.rates, self.bound.ledger
-        least = np.maximum(
-            (ledger.bytes + self.partial) / rates.bandwidth.value, compute_s(ledger.flops_by_unit, rates)
-        )
-        cached = rates.constant(L2_BANDWIDTH)
-        if cached is not None:
-            least = np.maximum(least, self.traffic / cached)
-        times: NDArray[np.float64] = least * (self.sms * np.ceil(self.grid / self.sms)) / self.grid
-        return times
+        compute = compute_s(ledger.flops_by_unit, rates)
+        return bounds_s(ledger.bytes + self.partial, self.traffic, compute, self.grid, rates, self.sms)
 
     def alike(self, tile: Mapping[str, int], free: Collection[str]) -> list[dict[str, int]]:
         """The tiles that differ from `tile` in the variables `free` at most."""

@@ -137,6 +137,11 @@ def rank_of(problem: Problem) -> Rank:
     return "time" if calibrated and timing.validated else "carver"
 
 
+def about_time(note: str) -> bool:
+    """Whether a note speaks of the tile's time, which says nothing about whether it runs."""
+    return note.startswith(("time:", "time_us:"))
+
+
 def exact_rank_of(problem: Problem) -> Rank:
     """The same for what needs a key that engines can lower: never time on a GPU unless it was asked for."""
     return problem.search.rank or "carver"

@@ -26,36 +26,21 @@ _KEYS = {
     "roofs": ("model.roofs", "--roofs"),
 }
 _NUMBERS = ("top", "time_limit")
+_QUESTIONS = {"sweep": "--sweep", "measured_us": "--measured-us", "measured_bytes": "--measured-bytes"}
+"""What commands ask beside the problem, by the name that faults in it go by."""
 
 
 @dataclass(frozen=True)
-class ProblemOptions:
-    """A problem file and what the command line puts in place of parts of it."""
+class SourceOptions:
+    """A problem file and what the command line puts in place of parts of it: what every command has."""
 
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A problem file, or the name of a shipped one.")]
     device: Annotated[
         str | None, typer.Option("--device", metavar="NAME|FILE", help="Another device than the file's.")
     ] = None
-    rank: Annotated[str | None, typer.Option("--rank", metavar="carver|traffic|time", help="What comes first.")] = None
-    top: Annotated[str | None, typer.Option("--top", metavar="N", help="How many tiles to list.")] = None
-    engine: Annotated[
-        str | None, typer.Option("--engine", metavar="auto|vector|cpsat|z3", help="Which engine searches.")
-    ] = None
-    time_limit: Annotated[
-        str | None, typer.Option("--time-limit", metavar="SECONDS", help="When to stop with what was found.")
-    ] = None
-    allow_soft: Annotated[bool, typer.Option("--allow-soft", help="List tiles that break only soft rules as well.")] = (
-        False
-    )
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="default|seed-carver", help="Which rules apply.")
-    ] = None
     roofs: Annotated[
         str | None,
         typer.Option("--roofs", metavar="ceiling|predict|datasheet|seed", help="Which calibrations of the roofs."),
-    ] = None
-    rule: Annotated[
-        Texts, typer.Option("--rule", metavar="EXPR", help="A rule of your own, such as 'block_k >= 32'. Repeatable.")
     ] = None
     assignments: Annotated[
         Texts,
@@ -70,11 +55,12 @@ class ProblemOptions:
         from tilesearch.specs.problems import load_problem
 
         overrides, names, issues = self._overrides()
-        rules = tuple(self.rule or ())
+        rules = tuple(getattr(self, "rule", None) or ())
         try:
             problem = load_problem(self.problem, overrides, self.device)
             if issues:
                 raise InputError([])
+            names |= _QUESTIONS
             names |= {f"rules.extra[{len(problem.rules.extra) + n}]": "--rule" for n in range(len(rules))}
             extra = problem.rules.model_copy(update={"extra": (*problem.rules.extra, *rules)})
             yield problem.replace(rules=extra)
@@ -86,16 +72,51 @@ class ProblemOptions:
         """Values by dotted key, the option that each key comes from, and what is wrong with the options."""
         overrides, names, issues = _assigned(self.assignments or [])
         for field, (key, option) in _KEYS.items():
-            text = getattr(self, field)
+            text = getattr(self, field, None)
             if text is not None:
                 overrides[key] = toml_value(text) if field in _NUMBERS else text
                 names[key] = option
-        if self.allow_soft:
+        if getattr(self, "allow_soft", False):
             overrides["search.allow_soft"] = True
             names["search.allow_soft"] = "--allow-soft"
         if self.device is not None:
             names["device"] = "--device"
         return overrides, names, issues
+
+
+@dataclass(frozen=True)
+class RuleOptions(SourceOptions):
+    """For commands that look at all tiles: which rules apply, and when to stop."""
+
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="default|seed-carver", help="Which rules apply.")
+    ] = None
+    rule: Annotated[
+        Texts, typer.Option("--rule", metavar="EXPR", help="A rule of your own, such as 'block_k >= 32'. Repeatable.")
+    ] = None
+    time_limit: Annotated[
+        str | None, typer.Option("--time-limit", metavar="SECONDS", help="When to stop with what was found.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class SearchOptions(RuleOptions):
+    """For commands that choose a tile."""
+
+    rank: Annotated[str | None, typer.Option("--rank", metavar="carver|traffic|time", help="What comes first.")] = None
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="auto|vector|cpsat|z3", help="Which engine searches.")
+    ] = None
+    allow_soft: Annotated[bool, typer.Option("--allow-soft", help="List tiles that break only soft rules as well.")] = (
+        False
+    )
+
+
+@dataclass(frozen=True)
+class ProblemOptions(SearchOptions):
+    """For commands that list tiles."""
+
+    top: Annotated[str | None, typer.Option("--top", metavar="N", help="How many tiles to list.")] = None
 
 
 def _assigned(texts: list[str]) -> tuple[dict[str, Any], dict[str, str], list[Issue]]:
@@ -110,6 +131,15 @@ def _assigned(texts: list[str]) -> tuple[dict[str, Any], dict[str, str], list[Is
         overrides[key] = toml_value(value)
         names[key] = f"--set {key}"
     return overrides, names, issues
+
+
+def language_hints(problem: Problem) -> list[str]:
+    """What to say where a configuration of an autotuner is judged as the hand-written kernel that a file names."""
+    if problem.kernel.language != "generic":
+        return []
+    return [
+        "judged by the generic language; --set kernel.language=triton (tilelang, cutlass) judges what those make of it"
+    ]
 
 
 def toml_value(text: str) -> Any:

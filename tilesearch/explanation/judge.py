@@ -99,6 +99,8 @@ def _formula(rule: Rule) -> str:
 
 
 def _detail(rule: Rule, tile: Mapping[str, int], value: int, limit: int, holds: bool) -> str:
+    if rule.note and not holds:
+        return rule.note
     unit = f" {rule.unit}" if rule.unit else ""
     numbers = numeric(rule.value, tile)
     if len(numbers) > _LONG:  # then by the values of its named parts

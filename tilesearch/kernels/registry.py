@@ -42,6 +42,9 @@ def build_model(context: Context) -> Model:
 def _foreign(context: Context) -> list[Issue]:
     """Keys that the language has no use for: they would be ignored without a word."""
     kernel = context.kernel
+    if kernel.maxnreg is not None and kernel.language != "triton":
+        message = f"maxnreg is an option of triton, this is {kernel.language}"
+        return [Issue(message, "kernel.maxnreg", context.source)]
     if kernel.language != "generic":
         if context.rules.preset == "default":
             return []

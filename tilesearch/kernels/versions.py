@@ -40,16 +40,39 @@ def version_of(kernel: KernelSpec, known: Sequence[str], source: str = "") -> Ve
     raise InputError(Issue(message, "kernel.version", source, f"known: {', '.join(known)}"))
 
 
-def variant_of(kernel: KernelSpec, known: Sequence[str], source: str = "") -> str:
+def variants_at(data: Mapping[str, Any], known: Sequence[str], version: Version) -> list[str]:
+    """Those of the variants `known` that the language has in `version`: its data's `variant_since`."""
+    since_when = data.get("variant_since", {})
+    return [name for name in known if parse_version(since_when.get(name, "0")) <= version]
+
+
+def variant_of(
+    kernel: KernelSpec,
+    known: Sequence[str],
+    source: str = "",
+    data: Mapping[str, Any] | None = None,
+    version: Version | None = None,
+    device: str = "",
+) -> str:
     """The variant that `kernel` asks for, the first of `known` when it asks for none.
 
-    Raises `InputError` for a variant that the language does not have for this operator.
+    Raises `InputError` for a variant that the language does not have for this operator, or, given the
+    language's `data`, not yet in `version`.
     """
+    if data is not None and version is not None:
+        present = variants_at(data, known, version)
+        if kernel.variant in known and kernel.variant not in present:
+            asked, first = ".".join(map(str, version)), data["variant_since"][kernel.variant]
+            message = f"{kernel.language} {asked} has no variant {kernel.variant!r}"
+            raise InputError(Issue(message, "kernel.variant", source, f"since {first}"))
+        known = present
     if kernel.variant is None:
         return known[0]
     if kernel.variant in known:
         return kernel.variant
-    message = f"{kernel.language} has no variant {kernel.variant!r} for this operator"
+    message = (
+        f"{kernel.language} has no variant {kernel.variant!r} for this operator{f' on {device}' if device else ''}"
+    )
     raise InputError(Issue(message, "kernel.variant", source, suggest(kernel.variant, list(known))))
 
 

@@ -1,7 +1,8 @@
 """What TileLang's Analyzer would count, for reconciliation with the ledger (seed 3.3).
 
-It adds up the operations of T.gemm and the bytes of T.copy across the border of global memory, and nothing
-else. Both are reproduced; its time is not, since it silently leaves out what it has no peak for.
+It adds up the operations of T.gemm and the bytes of T.copy across the border of global memory, a split's partials
+among them, and nothing else. Both are reproduced; its time is not, since it silently leaves out what it has no peak
+for.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def reconcile(program: Program, geometry: Geometry, tile: Mapping[str, int]) -> 
     copied = [t for t in program.tensors if t.staged and t.role in (Role.INPUT, Role.TABLE)]
     moved = sum(int(evaluate(geometry.reads(tensor), tile)) for tensor in copied)
     moved += sum(program.tensor_bytes(tensor) for tensor in program.outputs)
+    moved += int(evaluate(geometry.partial_bytes(), tile))
     names = {t.name for t in products}
     direct = [t for t in program.tensors if t.role in (Role.INPUT, Role.TABLE) and t not in copied]
     missing = [line.name for line in ledger_of(program).lines if line.flops and line.name not in names]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from tilesearch.ledger.cost import fill
 from tilesearch.ledger.criteria import BUSY, FEW, PipelineCriterion, SpecialPath
+from tilesearch.ledger.measured import ANOMALY, AT_THE_TOP, COINCIDE
 from tilesearch.ledger.misreadings import MATERIAL, Finding
 from tilesearch.ledger.signals import Signals
 
@@ -28,7 +30,7 @@ class Design:
     """What is reviewed: the chosen tile and its criteria, and what the search knew.
 
     `searched` are the variables that the search varied, `tied` the tiles that share the best key, `special_in_use`
-    the special paths that the tile itself takes.
+    the special paths that the tile itself takes; `moved` the bytes that main memory was seen to move, if any.
     """
 
     signals: Signals
@@ -40,6 +42,7 @@ class Design:
     rank: str
     tied: int | None
     verdict: str
+    moved: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Review:
     text: str
 
 
+def shared_key(tied: int | None) -> str:
+    """How many tiles the ranking cannot tell apart at the top; `tied` is None where not all were seen."""
+    return "how many tiles share the best key is not known" if tied is None else f"{tied} tile(s) share the best key"
+
+
 def review(design: Design) -> tuple[Review, ...]:
     """All sixteen items, in the order of the list."""
     return tuple(Review(number, pattern, *check(design)) for number, (pattern, check) in enumerate(_ITEMS, start=1))
@@ -63,12 +71,17 @@ def _judged(good: bool, number: float | None, text: str) -> Outcome:
 
 
 def _code_first(d: Design) -> Outcome:
-    away = d.signals.bound.rates.balance / d.signals.bound.ledger.intensity
-    text = f"the balance is {away:.3g} times the intensity"
+    intensity = d.signals.bound.ledger.intensity
+    away = d.signals.bound.rates.balance / intensity if intensity else inf
+    text = f"the balance is {away:.3g} times the intensity" if intensity else "there is no arithmetic"
     if away < NO_TUNING:
         return "pass", away, f"{text}; the ledger came first"
     knobs = [name for name in d.searched if name in _PIPELINE_KNOBS]
-    return _judged(not knobs, away, f"{text}: nothing to tune, and the space varies {', '.join(knobs) or 'none of it'}")
+    return _judged(
+        not knobs,
+        away if intensity else None,
+        f"{text}: nothing to tune, and the space varies {', '.join(knobs) or 'none of it'}",
+    )
 
 
 def _datasheet(d: Design) -> Outcome:
@@ -100,7 +113,11 @@ def _one_stage(d: Design) -> Outcome:
     found = d.findings["M4"]
     if found.factor == 1.0:
         return "not applicable", None, found.text
-    return "pass", found.factor, f"the ledger is of the one fused call; {found.text}"
+    apart = d.signals.bound.ledger.bytes * (found.factor or 1)
+    text = f"the ledger is of the one fused call; {found.text}"
+    if d.moved is None or d.signals.traffic * COINCIDE >= apart:
+        return "pass", found.factor, text
+    return _judged(d.moved * COINCIDE < apart, found.factor, f"{text}; main memory moved {d.moved / 1e6:.2f} MB")
 
 
 def _special(d: Design) -> Outcome:
@@ -138,7 +155,10 @@ def _no_traction(d: Design) -> Outcome:
 
 
 def _above_all(d: Design) -> Outcome:
-    return "not applicable", None, "nothing was measured: `roofline --measured-us` judges a time"
+    found = d.findings["M8"]
+    if found.factor is None:
+        return "not applicable", None, "nothing was measured: `--measured-us` judges a time"
+    return _judged(not found.holds, found.factor, found.text)
 
 
 def _epilogue(d: Design) -> Outcome:
@@ -177,12 +197,21 @@ def _blind_to_k(d: Design) -> Outcome:
         return "not applicable", None, "there is no block_k"
     if "block_k" not in d.searched or d.rank == "time":
         return "pass", d.tied, "block_k is not left to a ranking that cannot see it"
-    tied = d.tied or 1
-    return _judged(tied == 1, tied, f"{tied} tiles share the best key, which does not see block_k: fix m and n first")
+    if d.tied is None:
+        return "not applicable", None, shared_key(None)
+    text = f"{d.tied} tiles share the best key, which does not see block_k: fix m and n first"
+    return _judged(d.tied == 1, d.tied, text)
 
 
 def _verdict(d: Design) -> Outcome:
-    return "pass", d.tied, f"criteria only: {d.tied or 1} tile(s) share the best key, and none is measured yet"
+    efficiency = d.findings["M8"].factor
+    if efficiency is None:
+        return "not applicable", d.tied, f"criteria only: {shared_key(d.tied)}, and none is measured yet"
+    text = f"measured at {100 * efficiency:.1f} % of the bound"
+    if d.signals.bound.latency_bound:
+        return "not applicable", efficiency, f"{text}, which is below the launch floor"
+    good = AT_THE_TOP <= efficiency <= ANOMALY
+    return _judged(good, efficiency, f"{text}, {'which bears it out' if good else 'so the bound is not what it takes'}")
 
 
 def _synchronisation(d: Design) -> Outcome:

@@ -197,10 +197,11 @@ def _swizzle(s: Signals, offers: Paths) -> tuple[Decision, str]:
 
 
 def _pitch(s: Signals, name: str) -> int:
-    """Bytes of one row of a staged tile: the tile along the tensor's contiguous axis."""
+    """Bytes of one row of a staged tile: the tile along the innermost axis of which it has more than one index."""
     tensor = s.program.tensor(name)
-    dim = s.program.owner(tensor.axes[-1].terms[0][0])
-    return tensor.dtype.storage_bytes(s.value(s.geometry.tile(dim)))
+    owners = [s.program.owner(axis.terms[0][0]) for axis in reversed(tensor.axes)]
+    sizes = (min(dim.extent, s.value(s.geometry.tile(dim))) for dim in owners)
+    return tensor.dtype.storage_bytes(next((size for size in sizes if size > 1), 1))
 
 
 def _raster(s: Signals, offers: Paths) -> tuple[Decision, str]:

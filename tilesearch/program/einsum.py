@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from tilesearch.program.form import Contraction, Dim, Held, Profile, Program, Role, Split, Tensor, Term, flattened
 from tilesearch.program.units import SPECIAL, indexed, matrix_unit, scalar_unit, split_over
@@ -12,12 +13,16 @@ from tilesearch.specs.ops import Einsum
 
 @dataclass(frozen=True)
 class _Loops:
-    """How blocks walk through the indices of an expression. Dimensions have words, indices have letters."""
+    """How blocks walk through the indices of an expression. Dimensions have words, indices have letters.
+
+    `product` says that a matrix instruction can do it, `stages` that inputs go through shared memory.
+    """
 
     dims: tuple[Dim, ...]
     held: tuple[str, ...]
     profile: Profile
     product: bool = False
+    stages: bool = False
     splits: bool = False
 
 
@@ -33,7 +38,7 @@ def lower_einsum(op: Einsum) -> Program:
             Role(op.role_of(place)),
             dtype(op.dtype_of(place)),
             indexed({index: op.extents[index] for index in op.inputs[place]}),
-            staged=loops.product and op.role_of(place) == "input",
+            staged=loops.stages and op.role_of(place) == "input",
         )
         for place, name in enumerate(names)
     )
@@ -90,7 +95,7 @@ def _matrix_product(op: Einsum) -> _Loops | None:
         *alone,
         _flat(op, "sum", summed, "block_k", reduce=True),
     )
-    return _Loops(dims, ("rows", "columns"), "matrix", product=True, splits=True)
+    return _Loops(dims, ("rows", "columns"), "matrix", product=True, stages=True, splits=True)
 
 
 def _matrix_vector(op: Einsum) -> _Loops | None:
@@ -109,11 +114,22 @@ def _matrix_vector(op: Einsum) -> _Loops | None:
 
 
 def _other(op: Einsum) -> _Loops:
-    """Blocks over the output's indices that read the summed ones whole."""
-    summed = [Dim(i, op.extents[i], reduce=True, whole=True) for i in op.extents if i not in op.output]
-    profile: Profile = "rows" if summed else "elements"
-    if len(op.output) < 2:
-        rows = _flat(op, "rows", op.output, "block_m")
-        return _Loops((rows, *summed), ("rows",), profile)
-    rows, columns = _flat(op, "rows", op.output[:-1], "block_m"), _flat(op, "columns", op.output[-1], "block_n")
-    return _Loops((rows, columns, *summed), ("rows", "columns"), profile)
+    """Blocks over the output's indices that walk through the summed ones in steps, and stage what they read of them.
+
+    The longest run of summed indices that the same inputs have is one dimension, tiled and fit to be split; any
+    other summed index is walked one by one around it.
+    """
+    rows, columns = (op.output[:-1], op.output[-1]) if len(op.output) > 1 else (op.output, "")
+    outer = [_flat(op, "rows", rows, "block_m"), *([_flat(op, "columns", columns, "block_n")] if columns else [])]
+    held = tuple(dim.name for dim in outer)
+    groups: dict[tuple[bool, ...], str] = {}
+    for index in op.extents:
+        if index not in op.output:
+            users = tuple(index in read for read in op.inputs)
+            groups[users] = groups.get(users, "") + index
+    if not groups:
+        return _Loops(tuple(outer), held, "elements")
+    longest = max(groups.values(), key=lambda indices: prod(op.extents[i] for i in indices))
+    alone = [Dim(i, op.extents[i], reduce=True) for indices in groups.values() if indices != longest for i in indices]
+    dims = (*outer, *alone, _flat(op, "sum", longest, "block_k", reduce=True))
+    return _Loops(dims, held, "rows", stages=True, splits=True)

@@ -17,8 +17,9 @@ def lower_elementwise(op: Elementwise) -> Program:
     """
     m = Dim("m", prod(op.shape), "block_m")
     roof = op.roof or "cuda_core.fp32"
-    inputs = tuple(Tensor(f"in{i}", Role.INPUT, dtype(op.dtype), plain(m)) for i in range(op.inputs))
-    outputs = tuple(Tensor(f"out{i}", Role.OUTPUT, dtype(op.operand("out")), plain(m)) for i in range(op.outputs))
+    inputs = tuple(Tensor(f"in{i}", Role.INPUT, dtype(op.dtype), plain(m), view=op.shape) for i in range(op.inputs))
+    kind = dtype(op.operand("out"))
+    outputs = tuple(Tensor(f"out{i}", Role.OUTPUT, kind, plain(m), view=op.shape) for i in range(op.outputs))
     terms = [Term("arithmetic", roof, op.arithmetic_per_element, ("m",))]
     if op.special_per_element:
         terms.append(Term("special functions", SPECIAL, op.special_per_element, ("m",)))

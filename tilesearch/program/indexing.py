@@ -88,7 +88,8 @@ class Tensor:
 
     `staged` tensors occupy shared memory while a block works on them, once for each pipeline stage when they
     are indexed by a looped reduction, once in all otherwise; others go straight to registers. `masked` tensors
-    are read only where the program's band lets a point of the block meet them.
+    are read only where the program's band lets a point of the block meet them. `view` is the shape that the
+    user knows the tensor by, where axes that lie next to each other in memory are indexed as one.
     """
 
     name: str
@@ -97,6 +98,12 @@ class Tensor:
     axes: tuple[Axis, ...]
     staged: bool = False
     masked: bool = True
+    view: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that the user knows."""
+        return self.view or tuple(axis.extent for axis in self.axes)
 
     @property
     def dims(self) -> frozenset[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from math import prod
 
 from tilesearch.program.form import Dim, Program, Role, Tensor, Term
-from tilesearch.program.units import SPECIAL, plain, split_over
+from tilesearch.program.units import SPECIAL, indexed, plain, split_over
 from tilesearch.specs.dtypes import dtype
 from tilesearch.specs.ops import Reduction
 
@@ -23,16 +24,23 @@ _WEIGHTS = {"layernorm": ("weight", "bias"), "rmsnorm": ("weight",)}
 def lower_reduction(op: Reduction) -> Program:
     """Rows of the reduced axes: whole rows kept on chip where a row is written, one value a row otherwise.
 
+    Axes keep their order in memory; neighbours of which all are reduced, or none, are one.
+
     A function that writes rows stages them once, in shared memory. A sum or argmax streams them through, and
     may be split; each part leaves a value (argmax: and an index) for each row.
     """
-    m = Dim("m", prod(size for axis, size in enumerate(op.shape) if axis not in op.axes), "block_m")
-    n = Dim("n", prod(op.shape[axis] for axis in op.axes), reduce=True, whole=True)
+    runs = _runs(op)
+    m = _dim("m", [size for reduced, size in runs if not reduced], variable="block_m")
+    n = _dim("n", [size for reduced, size in runs if reduced], reduce=True, whole=True)
+    parts = {reduced: iter(_parts(n if reduced else m)) for reduced in (False, True)}
+    every = indexed(dict(next(parts[reduced]) for reduced, _ in runs))
+    kept = tuple(size for axis, size in enumerate(op.shape) if axis not in op.axes)
     row_wise = op.function in ("softmax", "layernorm", "rmsnorm")
     names = _WEIGHTS.get(op.function, ()) if op.affine else ()
-    x = Tensor("x", Role.INPUT, dtype(op.dtype), plain(m, n), staged=row_wise)
+    x = Tensor("x", Role.INPUT, dtype(op.dtype), every, staged=row_wise, view=op.shape)
     tables = tuple(Tensor(name, Role.TABLE, dtype(op.dtype), plain(n)) for name in names)
-    out = Tensor("out", Role.OUTPUT, dtype(op.operand("out")), plain(m, n) if row_wise else plain(m))
+    written, view = (every, op.shape) if row_wise else (indexed(dict(_parts(m))), kept)
+    out = Tensor("out", Role.OUTPUT, dtype(op.operand("out")), written, view=view)
     roof = op.roof or "cuda_core.fp32"
     element, affine, row, special_element, special_row = _WORK[op.function]
     terms = (
@@ -52,3 +60,22 @@ def lower_reduction(op: Reduction) -> Program:
         profile="rows",
         constants={"m": m.extent, "n": n.extent},
     )
+
+
+def _runs(op: Reduction) -> list[tuple[bool, int]]:
+    """The axes in their order, as runs of which all are reduced or none: whether they are, and their size.
+
+    A row is there even where no axis is left to tell rows apart.
+    """
+    axes = ((axis in op.axes, size) for axis, size in enumerate(op.shape))
+    runs = [(reduced, prod(size for _, size in run)) for reduced, run in groupby(axes, key=lambda axis: axis[0])]
+    return runs if any(not reduced for reduced, _ in runs) else [(False, 1), *runs]
+
+
+def _dim(name: str, sizes: list[int], variable: str | None = None, reduce: bool = False, whole: bool = False) -> Dim:
+    parts = tuple((f"{name}{place}", size) for place, size in enumerate(sizes)) if len(sizes) > 1 else ()
+    return Dim(name, prod(sizes), variable, reduce, whole, parts)
+
+
+def _parts(dim: Dim) -> tuple[tuple[str, int], ...]:
+    return dim.parts or ((dim.name, dim.extent),)

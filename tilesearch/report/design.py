@@ -8,7 +8,15 @@ from functools import partial
 from tilesearch.answers.design import DesignAnswer, PipelineAnswer, Symptoms, TileRow
 from tilesearch.report.base import Records, Report
 from tilesearch.report.document import Block, Code, Column, Document, Listing, Table, Text, notes
-from tilesearch.report.roofline import headline, ledger_table, misreadings_table, rates_text, roofs_table
+from tilesearch.report.roofline import (
+    headline,
+    ledger_table,
+    measured_bytes,
+    measured_time,
+    misreadings_table,
+    rates_text,
+    roofs_table,
+)
 from tilesearch.report.words import ABSENT, integer, kilobytes, percent, tile_text
 
 
@@ -127,6 +135,8 @@ def _diagnosis(answer: DesignAnswer) -> list[Block]:
         _symptoms("the smallest tile", found.naive),
         _symptoms("the chosen tile", found.chosen),
         Text(f"the smallest tile moves {found.gap:.2f} times what the chosen one does; {found.verify}"),
+        *([measured_time(answer.ledger.measured)] if answer.ledger.measured else []),
+        *([measured_bytes(answer.ledger.measured_bytes)] if answer.ledger.measured_bytes else []),
         Listing("risks that remain", found.risks),
     ]
 

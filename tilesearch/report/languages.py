@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from tilesearch.answers import Metrics
 from tilesearch.answers.languages import ExportAnswer, Judged, PortAnswer, PruneAnswer
 from tilesearch.report.base import Records, Report
-from tilesearch.report.document import Code, Column, Document, Listing, Table, Text
-from tilesearch.report.words import ABSENT, count_of, integer, kilobytes, megabytes, tile_text
+from tilesearch.report.document import Code, Column, Document, Listing, Table, Text, notes
+from tilesearch.report.words import ABSENT, count_of, integer, kilobytes, megabytes, nearest_text, tile_text
 
 _MOST_REJECTED = 20
 
 
-def prune_report(answer: PruneAnswer, subject: str = "") -> Report:
-    """How an answer of `prune` is shown."""
-    return Report(answer, partial(_prune_document, answer, subject), partial(_prune_records, answer), [])
+def prune_report(answer: PruneAnswer, subject: str = "", hints: Sequence[str] = ()) -> Report:
+    """How an answer of `prune` is shown; `hints` are said beside its own notes."""
+    said = [*answer.notes, *hints]
+    return Report(answer, partial(_prune_document, answer, subject, said), partial(_prune_records, answer), said)
 
 
-def _prune_document(answer: PruneAnswer, subject: str) -> Document:
+def _prune_document(answer: PruneAnswer, subject: str, said: Sequence[str]) -> Document:
     whole = len(answer.kept) + len(answer.rejected)
     header = f"{count_of(whole, 'configuration')}: {len(answer.kept)} kept, {len(answer.rejected)} dropped"
     columns = [Column("rank", right=True), Column("configuration", wraps=True), Column("verdict"), *_metric_columns()]
     kept = [
-        [str(n), _config(item.config), item.verdict, *_metrics(item.metrics)]
-        for n, item in enumerate(answer.kept, start=1)
+        [str(rank), _config(item.config), item.verdict, *_metrics(item.metrics)]
+        for rank, item in zip(_ranks(answer), answer.kept, strict=True)
     ]
     dropped = [f"{_config(item.config)}: {', '.join(item.violations)}" for item in answer.rejected[:_MOST_REJECTED]]
     more = len(answer.rejected) - len(dropped)
@@ -36,7 +38,19 @@ def _prune_document(answer: PruneAnswer, subject: str) -> Document:
         Table(columns, kept),
         Listing("dropped", dropped),
         Text(f"and {more} more; --format json lists all" if more else "", note=True),
+        notes(said),
     )
+
+
+def _ranks(answer: PruneAnswer) -> list[int]:
+    """The place of each kept configuration among those of the same M."""
+    seen: dict[Any, int] = {}
+    ranks = []
+    for item in answer.kept:
+        m = item.config.get("M") if isinstance(item.config, dict) else None
+        seen[str(m)] = seen.get(str(m), 0) + 1
+        ranks.append(seen[str(m)])
+    return ranks
 
 
 def _metric_columns() -> list[Column]:
@@ -68,35 +82,48 @@ def _prune_records(answer: PruneAnswer) -> Records:
     return Records(["config", "verdict", "violations", "traffic_mb", "shared_kb", "registers", "waves"], rows)
 
 
-def port_report(answer: PortAnswer, subject: str = "") -> Report:
-    """How an answer of `port` is shown."""
-    return Report(answer, partial(_port_document, answer, subject), partial(_port_records, answer), [])
+def port_report(answer: PortAnswer, subject: str = "", hints: Sequence[str] = ()) -> Report:
+    """How an answer of `port` is shown; `hints` are said beside its own notes."""
+    said = [*answer.target.notes, *hints]
+    return Report(answer, partial(_port_document, answer, subject, said), partial(_port_records, answer), said)
 
 
-def _port_document(answer: PortAnswer, subject: str) -> Document:
+def _port_document(answer: PortAnswer, subject: str, said: Sequence[str]) -> Document:
     verdicts = f"{_judged(answer.origin)}; {_judged(answer.target)}"
     columns = [Column("rank", right=True), Column("tile", wraps=True), Column("verdict"), *_metric_columns()]
-    rows = [[str(c.rank), tile_text(c.tile), c.verdict, *_metrics(c.metrics)] for c in answer.best]
+    rows = [
+        [f"{c.rank}{'=' if (c.tied or 1) > 1 else ' '}", tile_text(c.tile), c.verdict, *_metrics(c.metrics)]
+        for c in answer.best
+    ]
+    ties = (
+        "= shares its key with others; pipelined tiles stand first"
+        if any((c.tied or 1) > 1 for c in answer.best)
+        else ""
+    )
     return Document().add(
         Text(f"{tile_text(answer.tile)}: {verdicts}", strong=True),
         Text(subject),
         Listing("broken", [f"{r.id}{'' if r.hard else ' (soft)'}: {r.detail}" for r in answer.broken]),
+        Listing("nearest that fit", [nearest_text(near) for near in answer.target.nearest], numbered=True),
         Table(columns, rows, f"the best on {answer.target.device}"),
+        Text(ties, note=True),
+        notes(said),
     )
 
 
 def _judged(judged: Judged) -> str:
-    return f"{judged.device} {judged.verdict}"
+    kernel = " ".join(str(value) for value in judged.kernel.values())
+    return f"{judged.device} {judged.verdict} ({kernel})"
 
 
 def _port_records(answer: PortAnswer) -> Records:
-    rows: list[list[Any]] = [[c.rank, tile_text(c.tile), c.verdict, *_metrics(c.metrics)] for c in answer.best]
-    return Records(["rank", "tile", "verdict", "traffic_mb", "shared_kb", "registers", "waves"], rows)
+    rows: list[list[Any]] = [[c.rank, c.tied, tile_text(c.tile), c.verdict, *_metrics(c.metrics)] for c in answer.best]
+    return Records(["rank", "tied", "tile", "verdict", "traffic_mb", "shared_kb", "registers", "waves"], rows)
 
 
 def export_report(answer: ExportAnswer) -> Report:
     """How an answer of `export` is shown: the code as it is, or the parameters."""
-    return Report(answer, partial(_export_document, answer), partial(_export_records, answer), [])
+    return Report(answer, partial(_export_document, answer), partial(_export_records, answer), answer.notes)
 
 
 def _export_document(answer: ExportAnswer) -> Document:

@@ -19,9 +19,9 @@ def _document(answer: RooflineAnswer, subject: str) -> Document:
     document = Document().add(Text(headline(answer), strong=True), Text(subject), Text(_summary(answer)))
     document.add(ledger_table(answer), roofs_table(answer), misreadings_table(answer))
     if answer.measured:
-        document.add(_time(answer.measured))
+        document.add(measured_time(answer.measured))
     if answer.measured_bytes:
-        document.add(_bytes(answer.measured_bytes))
+        document.add(measured_bytes(answer.measured_bytes))
     if answer.sweep:
         document.add(*_sweep(answer.sweep))
     if answer.analyzer:
@@ -111,7 +111,8 @@ def _origin(rate: RateUsed) -> str:
     return f"calibration {rate.calibration} ({rate.kind}{edition}); {rate.source}"
 
 
-def _time(measured: MeasuredTime) -> Listing:
+def measured_time(measured: MeasuredTime) -> Listing:
+    """A measured time against the bound."""
     suspect = f"; suspect: {measured.suspect}" if measured.suspect else ""
     return Listing(
         f"measured {measured.time_us:g} us",
@@ -123,7 +124,8 @@ def _time(measured: MeasuredTime) -> Listing:
     )
 
 
-def _bytes(measured: MeasuredBytes) -> Listing:
+def measured_bytes(measured: MeasuredBytes) -> Listing:
+    """Measured bytes against both counts."""
     caught = "" if measured.caught is None else f"; a cache caught {100 * measured.caught:.0f} % of the re-reads"
     return Listing(
         f"measured {measured.bytes / 1e6:,.2f} MB",
@@ -180,4 +182,25 @@ def _records(answer: RooflineAnswer) -> Records:
     rows: list[list[object]] = [["term", t.name, t.flops, t.bytes, t.unit, *[None] * 4] for t in answer.terms]
     rows += [["roof", r.name, None, None, "", r.peak_flops, r.balance, r.class_, r.compute_us] for r in answer.roofs]
     whole = [answer.flops, answer.bytes, "", None, answer.balance, answer.class_, answer.sol_us]
-    return Records(header, [*rows, ["total", answer.roof, *whole]])
+    rows.append(["total", answer.roof, *whole])
+    if answer.sweep is not None:
+        name = "=".join(answer.sweep.keys)
+        rows += [
+            ["sweep", f"{name}={row.size}", row.flops, row.bytes, "", None, None, row.class_, row.sol_us]
+            for row in answer.sweep.rows
+        ]
+        rows += [
+            ["turn", f"{name}={f.size}", None, None, "", None, None, f"{f.what}: {f.before} to {f.after}", None]
+            for f in answer.sweep.flips
+        ]
+    if answer.measured is not None:
+        m = answer.measured
+        rows.append(["measured time", f"efficiency {m.efficiency:.4g}", *[None] * 5, m.band, m.time_us])
+    if answer.measured_bytes is not None:
+        b = answer.measured_bytes
+        rows.append(["measured bytes", "main memory", None, b.bytes, "", None, None, b.followed, None])
+        rows.append(["measured bytes", tile_text(b.tile), None, b.tile_bytes, "", None, None, "tile", None])
+    if answer.analyzer is not None:
+        a = answer.analyzer
+        rows.append(["analyzer", tile_text(a.tile), a.gemm_flops, a.global_bytes, "", *[None] * 3, a.gemm_bound_us])
+    return Records(header, rows)

@@ -43,6 +43,19 @@ def at_least(rule_id: str, sentence: str, value: Expr, least: int, source: str, 
     )
 
 
+def multiple_of(rule_id: str, sentence: str, value: Expr, step: int, source: str) -> Rule:
+    """A rule that `value` is a multiple of `step`."""
+    return Rule(
+        id=rule_id,
+        sentence=sentence,
+        value=value,
+        limit=constant("step", step),
+        relation="multiple",
+        unit="elements",
+        source=source,
+    )
+
+
 def register_cap(device: NvidiaDevice, threads: Expr) -> Expr:
     """Registers that the compiler may give one thread so that a block of `threads` can launch.
 

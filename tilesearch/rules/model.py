@@ -17,7 +17,8 @@ class Rule:
     `hard` says that a broken rule means the kernel does not build, does not launch or gives wrong results;
     a soft one runs badly. `relation` is a comparison of the tree, or "multiple" (value is a multiple of the
     limit). A Boolean `value` stands for the whole relation; `limit` is then only shown. `limit` is None, with
-    a reason in `unknown`, when the device file does not know it.
+    a reason in `unknown`, when the device file does not know it. `note` is said in place of the numbers where
+    the rule is broken: for what is a matter of yes or no.
     """
 
     id: str

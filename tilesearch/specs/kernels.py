@@ -41,13 +41,17 @@ ALIASES: dict[str, str] = {
 
 
 class KernelSpec(BaseModel):
-    """How the kernel is written: its language, the compiler's version and the variant of the kernel."""
+    """How the kernel is written: its language, the compiler's version and the variant of the kernel.
+
+    `maxnreg` is Triton's option of that name: the most registers that the assembler may give a thread.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     language: Literal["generic", "triton", "tilelang", "cutlass", "ascend"] = "generic"
     version: StrictStr | None = None
     variant: StrictStr | None = None
+    maxnreg: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
 
 
 class ModelSpec(BaseModel):

@@ -24,6 +24,9 @@ THREADS = ("num_threads", "threads")
 MAY_BE_ZERO = {"num_stages": 0}
 """Variables whose least value is not 1: TileLang's loops without a pipeline have no stage."""
 
+WARP = 32
+"""Threads of a warp, where no device says otherwise."""
+
 MAX_DOMAIN = 65_536
 """Most values that one variable may take."""
 
@@ -153,14 +156,17 @@ def load_problem(
 def make_problem(data: Mapping[str, Any], source: str = "", base: Path | None = None, name: str = "") -> Problem:
     """Check the tables of a problem. A device named by a relative path is looked up beside the file too."""
     issues: list[Issue] = []
-    data = {**data, **({"space": canonical_space(data["space"], source, issues)} if _is_table(data, "space") else {})}
+    unread: list[Issue] = []
+    device = None
+    if isinstance(data.get("device"), str):
+        device = _collect(unread, lambda: _device(str(data["device"]), base, source))
+    if _is_table(data, "space"):
+        data = {**data, "space": canonical_space(data["space"], source, issues, warp_of(device))}
     spec = find_issues(ProblemFile, data, source)
     if isinstance(spec, list):
         issues += spec
     op = _operator(data, source, issues)
-    device = None
-    if isinstance(data.get("device"), str):
-        device = _collect(issues, lambda: _device(str(data["device"]), base, source))
+    issues += unread
     if issues or isinstance(spec, list) or op is None or device is None:
         raise InputError(issues)
     _check_preset(spec, data, source)
@@ -244,13 +250,22 @@ def variable_name(name: str) -> str:
     return ALIASES.get(lowered, lowered)
 
 
-def canonical_space(space: Mapping[str, Any], source: str, issues: list[Issue]) -> dict[str, Any]:
-    """The space with canonical variable names; an unknown or repeated name becomes an issue."""
+def warp_of(device: Device | None) -> int:
+    """Threads of a warp of the device: 32 where it does not say."""
+    size = getattr(device, "warp_size", None)
+    return WARP if size is None or size.value is None else int(size.value)
+
+
+def canonical_space(space: Mapping[str, Any], source: str, issues: list[Issue], warp: int = WARP) -> dict[str, Any]:
+    """The space with canonical variable names; an unknown or repeated name becomes an issue.
+
+    A domain of threads becomes one of warps of `warp` threads.
+    """
     result: dict[str, Any] = {}
     for written, domain in space.items():
         name = variable_name(str(written))
         if name in THREADS:
-            name, domain = "num_warps", _threads_to_warps(domain, f"space.{written}", source, issues)
+            name, domain = "num_warps", _threads_to_warps(domain, f"space.{written}", source, issues, warp)
         if name not in TILE_VARIABLES:
             known = [*TILE_VARIABLES, *ALIASES, *THREADS]
             issues.append(Issue("unknown variable", f"space.{written}", source, suggest(str(written), known)))
@@ -261,16 +276,16 @@ def canonical_space(space: Mapping[str, Any], source: str, issues: list[Issue]) 
     return result
 
 
-def _threads_to_warps(domain: Any, where: str, source: str, issues: list[Issue]) -> Any:
+def _threads_to_warps(domain: Any, where: str, source: str, issues: list[Issue], warp: int) -> Any:
     values = domain if isinstance(domain, list) else [domain]
-    if any(isinstance(v, bool) or not isinstance(v, int) or v < 32 or v % 32 for v in values):
-        issues.append(Issue(f"multiples of 32 threads are wanted, got {shown(domain)}", where, source))
+    if any(isinstance(v, bool) or not isinstance(v, int) or v < warp or v % warp for v in values):
+        issues.append(Issue(f"multiples of {warp} threads are wanted, got {shown(domain)}", where, source))
         return [1]
-    return [v // 32 for v in values]
+    return [v // warp for v in values]
 
 
-def parse_tile(text: str | Mapping[str, Any]) -> dict[str, int]:
-    """A tile from ``"block_m=128,block_n=256"`` or a mapping, with canonical names.
+def parse_tile(text: str | Mapping[str, Any], warp: int = WARP) -> dict[str, int]:
+    """A tile from ``"block_m=128,block_n=256"`` or a mapping, with canonical names; threads in warps of `warp`.
 
     Raises `InputError` for a malformed item, an unknown variable, or a value that is no positive integer.
     """
@@ -281,8 +296,8 @@ def parse_tile(text: str | Mapping[str, Any]) -> dict[str, int]:
     tile: dict[str, int] = {}
     for written, value in pairs:
         name, number = variable_name(str(written)), _tile_value(value)
-        if name in THREADS and number is not None and number % 32 == 0:
-            name, number = "num_warps", number // 32
+        if name in THREADS and number is not None and number % warp == 0:
+            name, number = "num_warps", number // warp
         least = MAY_BE_ZERO.get(name, 1)
         if name not in TILE_VARIABLES:
             issues.append(Issue("unknown variable", f"tile.{written}", hint=suggest(str(written), TILE_VARIABLES)))

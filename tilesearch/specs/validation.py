@@ -263,6 +263,8 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, Mapping):
         return "a table"
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return "a number of more than 40 digits"
     if isinstance(value, list | tuple) and len(value) > 8:
         return f"a list of {len(value)}"
     text = repr(list(value) if isinstance(value, tuple) else value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilesearch.answers.design import DesignAnswer
 from tilesearch.api.context import DeviceLike, KernelLike, make
-from tilesearch.api.design.sheet import design_problem
+from tilesearch.api.design.sheet import Measured, design_problem
 from tilesearch.specs.ops import OpSpec
 from tilesearch.specs.problems import Problem
 
@@ -24,12 +24,16 @@ def design(
     model: Mapping[str, Any] | None = None,
     rank: str | None = None,
     policy: str | None = None,
+    measured_us: float | None = None,
+    measured_bytes: float | None = None,
 ) -> DesignAnswer:
     """The design sheet of `op` on `device`, in the five steps of seed 1.2.
 
-    The arguments are those of `solve`, and `policy` that of `roofline`. Raises `InputError` where no tile fits,
+    The arguments are those of `solve`, and `policy` that of `roofline`, as are the measurements of a kernel that has
+    the chosen tile. Raises `InputError` where no tile fits,
     for a unit that the device lacks, and for a device without design rules.
     """
     table = {**(model or {}), **({} if policy is None else {"roofs": policy})}
     search = None if rank is None else {"rank": rank}
-    return design_problem(make(op, device, kernel=kernel, space=space, rules=rules, model=table or None, search=search))
+    problem = make(op, device, kernel=kernel, space=space, rules=rules, model=table or None, search=search)
+    return design_problem(problem, Measured(measured_us, measured_bytes))

@@ -6,6 +6,7 @@ from tilesearch.answers.design import Advice, AdviceItem, ModelAnswer
 from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.api.design.versions import Version
 from tilesearch.ledger.analyzer import reconcile
+from tilesearch.ledger.antipatterns import shared_key
 from tilesearch.ledger.criteria import FEW, PipelineCriterion
 from tilesearch.ledger.signals import Signals
 from tilesearch.program.form import Role
@@ -33,10 +34,8 @@ def _headline(ledger: RooflineAnswer, s: Signals) -> str:
     if ledger.latency_bound:
         return "the whole operator is shorter than a launch: launch less often, or do more in a launch"
     if ledger.class_ == "memory":
-        return (
-            f"memory-bound, {ledger.balance / ledger.intensity:.3g} times below the balance: the one thing worth "
-            "anything is to move fewer bytes"
-        )
+        below = f"{ledger.balance / ledger.intensity:.3g} times below the balance" if ledger.flops else "no arithmetic"
+        return f"memory-bound, {below}: the one thing worth anything is to move fewer bytes"
     return f"compute-bound, {ledger.intensity / ledger.balance:.3g} times above the balance: keep {ledger.roof} busy"
 
 
@@ -56,8 +55,12 @@ def _matrix(ledger: RooflineAnswer, s: Signals) -> AdviceItem:
     worth = declared and ledger.class_ == "compute"
     if declared:
         text = f"{ledger.roof} is declared, and {'binds' if worth else 'does not bind'}"
-    else:
+    elif ledger.class_ == "memory":
         text = f"{100 * ledger.compute_us / ledger.memory_us:.0f} % of the memory time is arithmetic: no matrix unit"
+    else:
+        times = f"arithmetic on {ledger.roof} takes {ledger.compute_us / ledger.memory_us:,.3g} times the memory's time"
+        product = bool(s.program.contractions)
+        text = f"{times}, {'and a product is not declared on' if product else 'with no product of two operands for'} it"
     return AdviceItem(what="matrix unit", worth=worth, number=ledger.compute_us / ledger.memory_us, text=text)
 
 
@@ -102,7 +105,7 @@ def models(
         ModelAnswer(
             model=f"ranking by {rank}",
             answers="which candidates are plausible, not which is best",
-            says=f"{tied or 1} tile(s) share the best key",
+            says=shared_key(tied),
         ),
         ModelAnswer(
             model="tile time model",
@@ -124,8 +127,17 @@ def models(
             answers="which pipe binds, and the least period",
             says="not applicable: not an Ascend device",
         ),
-        ModelAnswer(model="measurement", answers="the verdict", says="none yet"),
+        ModelAnswer(model="measurement", answers="the verdict", says=_measurement(ledger)),
     ]
+
+
+def _measurement(ledger: RooflineAnswer) -> str:
+    says = []
+    if ledger.measured is not None:
+        says.append(f"{ledger.measured.time_us:.4g} us, {100 * ledger.measured.efficiency:.1f} % of the bound")
+    if ledger.measured_bytes is not None:
+        says.append(f"{ledger.measured_bytes.bytes / 1e6:,.2f} MB, which followed: {ledger.measured_bytes.followed}")
+    return "; ".join(says) or "none yet"
 
 
 def risks(chosen: Version, assumed: int | None) -> list[str]:

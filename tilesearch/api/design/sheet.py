@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tilesearch.answers import Candidate, SolveAnswer
 from tilesearch.answers.design import (
@@ -14,14 +15,17 @@ from tilesearch.answers.design import (
     SpecialPathAnswer,
     TileSheet,
 )
+from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.api.context import model_of
 from tilesearch.api.design.advice import advice
 from tilesearch.api.design.diagnosis import diagnosis
 from tilesearch.api.design.front import front
 from tilesearch.api.design.versions import Sheet, Version
-from tilesearch.api.roofline import bound_for, roofline_problem
+from tilesearch.api.measurements import measured_count
+from tilesearch.api.roofline import Question, bound_for, roofline_problem
 from tilesearch.api.solve import solve_problem
-from tilesearch.api.tilesets import TileSet
+from tilesearch.api.tiles import generic_tile
+from tilesearch.api.tilesets import CUT_SHORT, TileSet
 from tilesearch.api.timing import rank_of
 from tilesearch.errors import InfeasibleError, InputError, Issue
 from tilesearch.kernels.export import export
@@ -54,22 +58,35 @@ _LANE_BYTES = 4
 """What a lane of a warp reads of shared memory at once: a row of banks is a warp of these."""
 
 
-def design_problem(problem: Problem) -> DesignAnswer:
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a kernel with the chosen tile: its time, and the bytes that main memory moved."""
+
+    time_us: float | None = None
+    bytes: float | None = None
+
+
+def design_problem(problem: Problem, measured: Measured | None = None) -> DesignAnswer:
     """`design` for a problem that is ready."""
+    measured = measured or Measured()
     device = problem.device
     if not isinstance(device, NvidiaDevice):
         raise InputError(Issue(f"the design sheet has no rules for {device.vendor} devices yet", "device"))
     program, bound = bound_for(problem)
-    ledger = roofline_problem(problem)
     solved = solve_problem(problem.replace(search=problem.search.model_copy(update={"top": 1})))
     best = _best(problem, solved)
     sheet = Sheet(program, bound, device, model_of(problem))
     tiles = TileSet(problem, program, bound)
     first, naive = sheet.version(best.tile.as_dict()), _naive(sheet, tiles)
     chosen = staged(tiles, first)
+    known = generic_tile(problem, program, chosen.tile)
+    tile = known if measured_count(measured.bytes) is not None else None
+    question = Question(measured_us=measured.time_us, measured_bytes=measured.bytes, tile=tile)
+    ledger = roofline_problem(problem, question)
     found = pipeline(chosen.signals)
     paths = special_paths(chosen.signals, _offers(sheet, chosen))
     rank = solved.rank
+    complete = tiles.complete and solved.proved_optimal
     return DesignAnswer(
         op=problem.op.model_dump(exclude_none=True),
         device=device.name,
@@ -82,16 +99,25 @@ def design_problem(problem: Problem) -> DesignAnswer:
             SpecialPathAnswer(path=p.path, decision=p.decision, signal=p.signal, cost=p.cost) for p in paths
         ],
         diagnosis=diagnosis(naive, chosen, problem.model.blocks_per_sm),
-        review=_review(problem, sheet, naive, chosen, found, paths, best),
+        review=_review(problem, sheet, naive, chosen, found, paths, best, ledger),
         skeleton=_skeleton(sheet, chosen),
-        notes=[*ledger.notes, *_language_note(problem, chosen.tile)],
+        complete=complete,
+        notes=[*_cut_short(complete), *ledger.notes, *_language_note(problem, chosen.tile)],
     )
 
 
 def _best(problem: Problem, solved: SolveAnswer) -> Candidate:
+    if not solved.candidates and solved.status == "unknown":
+        raise TimeoutError(f"{CUT_SHORT}, or by a limit that is not known, before a tile was found to fit")
     if not solved.candidates:
         raise InfeasibleError(Issue("no tile fits", "space", problem.source, "`tilesearch explain` says why"))
     return solved.best
+
+
+def _cut_short(complete: bool) -> list[str]:
+    if complete:
+        return []
+    return [f"{CUT_SHORT}: the chosen tile is the best of those that were seen, and others may be better"]
 
 
 def _offers(sheet: Sheet, chosen: Version) -> Paths:
@@ -195,8 +221,11 @@ def _review(
     found: PipelineCriterion,
     paths: tuple[SpecialPath, ...],
     best: Candidate,
+    ledger: RooflineAnswer,
 ) -> list[ReviewItem]:
-    case = Case(sheet.program, sheet.bound, naive.signals.lookup)
+    efficiency = None if ledger.measured is None else ledger.measured.efficiency
+    moved = None if ledger.measured_bytes is None else ledger.measured_bytes.bytes
+    case = Case(sheet.program, sheet.bound, naive.signals.lookup, efficiency)
     items = review(
         Design(
             signals=chosen.signals,
@@ -208,6 +237,7 @@ def _review(
             rank=rank_of(problem),
             tied=best.tied,
             verdict=chosen.verdict,
+            moved=moved,
         )
     )
     return [ReviewItem(id=i.id, pattern=i.pattern, verdict=i.verdict, number=i.number, text=i.text) for i in items]

@@ -10,7 +10,7 @@ from typing import Any
 from tilesearch.answers import Metrics, Verdict
 from tilesearch.answers.design import TileRow
 from tilesearch.api.ranking import metrics_of
-from tilesearch.api.tiles import movement
+from tilesearch.api.tiles import movement, smallest_of
 from tilesearch.explanation.judge import binding_of, verdict_of
 from tilesearch.ledger import Bound
 from tilesearch.ledger.signals import Launch, Signals
@@ -41,13 +41,7 @@ class Sheet:
 
     def naive(self) -> Version:
         """Every block as small as the space allows, by as few warps; nothing pipelined, split or grouped."""
-        small = {dim.variable for dim in self.program.dims} | {"num_warps"}
-        return self.version(
-            {
-                v.name: min(v.domain) if v.name in small or v.default not in v.domain else v.default
-                for v in self.model.variables
-            }
-        )
+        return self.version(smallest_of(self.program, self.model.variables))
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ def fuse(
     over blocks. `count` = ``outputs`` counts only what is written and a split's partials. Raises `InputError`
     for an operator with nothing to fuse or split.
     """
-    if isinstance(op, Sequence):
-        op = validate(Chain, {"ops": [dict(table) for table in op]})
+    if isinstance(op, Sequence) and not isinstance(op, str | bytes):
+        op = validate(Chain, {"ops": [dict(table) if isinstance(table, Mapping) else table for table in op]})
     table = {**(model or {}), **({} if policy is None else {"roofs": policy})}
     problem = make(op, device, space=space, model=table or None)
     if count is not None:

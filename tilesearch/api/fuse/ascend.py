@@ -14,12 +14,13 @@ from tilesearch.answers import Metrics
 from tilesearch.answers.fuse import Criterion, FuseAnswer, FuseOption
 from tilesearch.api.fuse.questions import four_questions, moves_more, size_text
 from tilesearch.api.ranking import candidates, rank_tiles
-from tilesearch.engines.base import Request
+from tilesearch.engines.base import Deadline, Request, Status
 from tilesearch.engines.registry import engine
 from tilesearch.errors import InputError, Issue, UnknownLimitError
 from tilesearch.kernels import build_model
 from tilesearch.kernels.ascend import kernel_of, tile_variables
 from tilesearch.kernels.base import Context
+from tilesearch.ledger.cost import TIE, Cost, best_of, decisive, fill
 from tilesearch.ledger.fusion import Fusion, connect
 from tilesearch.program import Program, lower
 from tilesearch.program.epilogue import with_epilogue
@@ -32,7 +33,6 @@ from tilesearch.specs.ops import Chain
 from tilesearch.specs.problems import Problem
 
 FUSE, SPLIT = "fuse", "split"
-WORTH = 1.02
 _OUT = "l0c_ub_dual"  # the path on which a tile goes from the Cube's side to the Vector cores
 
 
@@ -44,6 +44,7 @@ class _Best:
     tile: dict[str, int]
     metrics: Metrics
     stopped: str = ""
+    complete: bool = True
 
     @property
     def cycles(self) -> int:
@@ -60,6 +61,10 @@ def fuse_on_ascend(problem: Problem, chain: Chain, device: AscendDevice) -> Fuse
     in_order = all(stage.source == place - 1 for place, stage in enumerate(fusion.stages) if place)
     if not in_order or len(programs[0].contractions) != 1:
         raise InputError(Issue("on Ascend, fuse is for a product and the vector work behind it, in order", "ops"))
+    columns = programs[0].contractions[0].n
+    if fusion.whole_at(0) - {columns}:
+        message = "on Ascend a tile can hold whole rows of the product, and this chain reduces over another axis"
+        raise InputError(Issue(message, "ops"))
     one = with_epilogue(programs[0], [(s.name, s.program, s.operand) for s in fusion.stages[1:]])
     alone = [_best(problem, program) for program in programs]
     stuck = next((b for b in alone if not b.tile), None)
@@ -82,6 +87,7 @@ def fuse_on_ascend(problem: Problem, chain: Chain, device: AscendDevice) -> Fuse
         moves_more=moves_more(options[0] if decision == FUSE else options[1], options),
         device=device.name,
         policy=problem.model.roofs,
+        complete=all(b.complete for b in (fused, *alone)),
         notes=[f"cycles of the latency model, mode {problem.model.latency}; bound_us is cycles over the clock"],
     )
 
@@ -106,13 +112,14 @@ def _best(problem: Problem, program: Program, *, whole_rows: bool = False) -> _B
         source=problem.source,
     )
     model = build_model(context)
-    outcome = engine("vector").enumerate(Request(model))
+    outcome = engine("vector").enumerate(Request(model, deadline=Deadline(problem.search.time_limit_s)))
     ranked = rank_tiles(model, outcome.tiles, model.keys.get("time", model.keys["traffic"]), 1, listed=True)
     if not len(ranked.tiles):
         rejected = {name: count for name, count in (outcome.rejected or {}).items() if count}
         return _Best(context, {}, Metrics(), ", ".join(rejected))
     first = candidates(model, ranked, keep_soft=False)[0]
-    return _Best(context, first.tile.as_dict(), first.metrics)
+    complete = outcome.status in (Status.COMPLETE, Status.INFEASIBLE)
+    return _Best(context, first.tile.as_dict(), first.metrics, complete=complete)
 
 
 def _times(best: _Best) -> tuple[int, int]:
@@ -126,8 +133,6 @@ def _times(best: _Best) -> tuple[int, int]:
 def _fused_option(problem: Problem, fusion: Fusion, fused: _Best) -> FuseOption:
     m = fused.metrics
     fits = bool(fused.tile)
-    inside = sum(s.program.tensor_bytes(t) for s in fusion.stages[:-1] if s.keeps for t in s.program.outputs)
-    written = inside + sum(fusion.stages[-1].program.tensor_bytes(t) for t in fusion.stages[-1].program.outputs)
     return FuseOption(
         name=FUSE,
         bytes=fusion.apart - fusion.saved,
@@ -137,7 +142,7 @@ def _fused_option(problem: Problem, fusion: Fusion, fused: _Best) -> FuseOption:
         new_work="a copy from L0C to UB, and Cube and Vector cores in one kernel"
         if fits
         else f"no tile fits: {fused.stopped}",
-        output_bytes=written,
+        output_bytes=fusion.written(fused=True),
         launches=1,
         tile=fused.tile,
         fits=fits,
@@ -153,7 +158,7 @@ def _split_option(problem: Problem, fusion: Fusion, alone: list[_Best]) -> FuseO
         grid=min(b.metrics.grid or 0 for b in alone),
         waves=sum(b.metrics.waves or 0 for b in alone),
         new_work=f"{len(alone)} launches instead of one",
-        output_bytes=sum(s.program.tensor_bytes(t) for s in fusion.stages for t in s.program.outputs),
+        output_bytes=fusion.written(fused=False),
         launches=len(alone),
         tile={},
         fits=True,
@@ -174,24 +179,31 @@ def _microseconds(problem: Problem, cycles: int) -> float | None:
 def _decide(fusion: Fusion, fused: _Best, alone: list[_Best], cores: int) -> tuple[str, Criterion, str]:
     """The winner and what decided: whether it fits, then cycles, and whether Vector hides behind the Cube."""
     saved = f"fusing saves {size_text(fusion.saved)} of {size_text(fusion.apart)}"
-    apart = sum(b.cycles for b in alone)
     if not fused.tile:
         return SPLIT, "onchip", f"{saved}, but no tile that holds what it must fits: {fused.stopped}"
-    against = f"{fused.cycles} cycles against {apart}"
+    together = Cost(fused.cycles, fusion.apart - fusion.saved)
+    separate = Cost(sum(b.cycles for b in alone), fusion.apart)
+    against = f"{together.time} cycles against {separate.time}"
     cube, vector = _times(fused)
     work = f"in a tile the Vector cores work {vector} cycles and the Cube {cube}"
-    if fused.cycles * WORTH < apart:
+    if best_of({FUSE: together, SPLIT: separate}) == FUSE:
+        if separate.time <= together.time * TIE:
+            return FUSE, "bytes", f"{saved}, and the cycles tie: {against}"
         if vector <= cube:
             return FUSE, "units", f"{saved}, and {work}: the one hides behind the other. {against}"
         return FUSE, "bytes", f"{saved}, though {work}, so the Cube waits. {against}"
-    if any(stage.keeps for stage in fusion.stages[:-1]):
-        return SPLIT, "numerics", f"with the intermediate in memory all the same, {saved}: {against}"
-    if (fused.metrics.grid or 0) < cores:
-        idle = f"its {fused.metrics.grid} tiles leave {cores - (fused.metrics.grid or 0)} of {cores} cores idle"
-        return SPLIT, "parallelism", f"{saved}, but {idle}: {against}"
-    if vector > cube:
-        return SPLIT, "units", f"{saved}, but {work}, so the Cube waits: {against}"
-    return SPLIT, "reuse", f"{saved}, but the tiles that it leaves room for read their operands too often: {against}"
+    tiles = fused.metrics.grid or cores
+    without: dict[Criterion, Cost] = {
+        "parallelism": Cost(together.time * fill(float(tiles), cores), together.bytes),
+        "units": Cost(together.time * cube / max(cube, vector), together.bytes),
+    }
+    term = decisive(separate, together, without) or "reuse"
+    reasons: dict[Criterion, str] = {
+        "parallelism": f"but its {tiles} tiles use {100 * fill(float(tiles), cores):.0f} % of {cores} cores",
+        "units": f"but {work}, so the Cube waits",
+        "reuse": "but the tiles that it leaves room for read their operands too often",
+    }
+    return SPLIT, term, f"{saved}, {reasons[term]}: {against}"
 
 
 def _alive(fused: _Best) -> str:
@@ -202,7 +214,7 @@ def _alive(fused: _Best) -> str:
 
 def _through_memory(problem: Problem, fusion: Fusion, device: AscendDevice, alone: list[_Best]) -> FuseAnswer:
     """Without a path from L0C to UB, the Vector cores read from memory what the Cube wrote there."""
-    written = sum(s.program.tensor_bytes(t) for s in fusion.stages for t in s.program.outputs)
+    written = fusion.written(fused=False)
     first = alone[0].metrics
     common: dict[str, Any] = {
         "bytes": fusion.apart,

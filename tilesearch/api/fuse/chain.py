@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 from tilesearch.answers.fuse import Criterion, FuseAnswer, FuseOption
 from tilesearch.api.fuse.ascend import fuse_on_ascend
-from tilesearch.api.fuse.questions import bound_note, four_questions, moves_more, size_text
+from tilesearch.api.fuse.questions import bound_note, cut_short, four_questions, moves_more, size_text
 from tilesearch.api.roofline import bound_for
 from tilesearch.api.tiles import generic_variables
 from tilesearch.api.tilesets import Choice, TileSet
 from tilesearch.errors import InputError, Issue
 from tilesearch.ledger import Bound, Rates
-from tilesearch.ledger.cost import Work, least_s
-from tilesearch.ledger.fusion import Fusion, connect
-from tilesearch.program import Program, lower
+from tilesearch.ledger.cost import TIE, Cost, Work, best_of, decisive, fill, fuller, least_s
+from tilesearch.ledger.fusion import Crossing, Fusion, connect
+from tilesearch.program import Program, Tensor, lower
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import const
 from tilesearch.rules.geometry import Geometry
@@ -25,8 +25,6 @@ from tilesearch.specs.ops import Chain, Link
 from tilesearch.specs.problems import Problem
 
 FUSE, SPLIT = "fuse", "split"
-WORTH = 1.02
-"""A fusion that gains less than this is not worth the kernel it needs."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,7 @@ class _Part:
     problem: Problem
     bound: Bound
     choice: Choice
+    complete: bool
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,7 @@ def fuse_chain(problem: Problem, chain: Chain) -> FuseAnswer:
     options = [_fused_option(problem, fusion, fused, parts, sms), _split_option(problem, fusion, parts)]
     decision, criterion, reason = _decide(fusion, fused, options, parts, sms)
     winner = options[0] if decision == FUSE else options[1]
+    complete = all(part.complete for part in parts)
     return FuseAnswer(
         decision=decision,
         criterion=criterion,
@@ -77,7 +77,8 @@ def fuse_chain(problem: Problem, chain: Chain) -> FuseAnswer:
         moves_more=moves_more(winner, options),
         device=device.name,
         policy=problem.model.roofs,
-        notes=_notes(problem, parts[0].bound.rates, fusion),
+        complete=complete,
+        notes=[*cut_short(complete), *_notes(problem, parts[0].bound.rates, fusion)],
     )
 
 
@@ -91,11 +92,12 @@ def _alone(problem: Problem, link: Link) -> Problem:
 def _part(single: Problem, program: Program, place: int) -> _Part:
     try:
         bound = bound_for(single)[1]
-        choice = TileSet(single, program, bound).best()
+        tiles = TileSet(single, program, bound)
     except InputError as error:
         raise type(error)([replace(i, where=f"ops[{place}].{i.where}") for i in error.issues]) from None
+    choice = tiles.best()
     assert choice is not None
-    return _Part(single, bound, choice)
+    return _Part(single, bound, choice, tiles.complete)
 
 
 def _entrywise(fusion: Fusion, parts: list[_Part], sms: int) -> _Fused:
@@ -126,7 +128,7 @@ def _entrywise(fusion: Fusion, parts: list[_Part], sms: int) -> _Fused:
 
 def _whole_units(device: NvidiaDevice, fusion: Fusion, parts: list[_Part], sms: int) -> _Fused:
     """The block size, in units, with the least time among those that the chip can hold; else the smallest."""
-    first = _least_rows(fusion, parts)
+    first = _least_units(fusion, parts)
     sizes = []
     size = first
     while size < fusion.units:
@@ -137,15 +139,15 @@ def _whole_units(device: NvidiaDevice, fusion: Fusion, parts: list[_Part], sms: 
     return min(fitting, key=lambda c: (c.time_s, -c.units)) if fitting else candidates[0]
 
 
-def _least_rows(fusion: Fusion, parts: list[_Part]) -> int:
-    """The fewest units of a block: the rows of the smallest matrix tile where there is a product, else one."""
+def _least_units(fusion: Fusion, parts: list[_Part]) -> int:
+    """The fewest units of a block: as many as the smallest matrix tile of each product has rows and columns of them."""
     least = 1
-    for stage, part in zip(fusion.stages, parts, strict=True):
-        product = stage.program.contraction
-        if product is not None:
-            variable = stage.program.dim(product.m).variable
-            domains = {v.name: v.domain for v in generic_variables(part.problem, stage.program)}
-            least = max(least, min(domains.get(variable or "", (1,))))
+    for place, (stage, part) in enumerate(zip(fusion.stages, parts, strict=True)):
+        domains = {v.name: v.domain for v in generic_variables(part.problem, stage.program)}
+        for product in stage.program.contractions:
+            for name in (product.m, product.n):
+                tile = min(domains.get(stage.program.dim(name).variable or "", (1,)))
+                least = max(least, fusion.least_units(place, name, tile))
     return least
 
 
@@ -173,7 +175,7 @@ def _resident(device: NvidiaDevice, alive: int) -> int:
 
 
 def _fused_option(problem: Problem, fusion: Fusion, fused: _Fused, parts: list[_Part], sms: int) -> FuseOption:
-    written = _written(fusion, fused=True)
+    written = fusion.written(fused=True)
     fits = fused.stops is None
     return FuseOption(
         name=FUSE,
@@ -191,7 +193,7 @@ def _fused_option(problem: Problem, fusion: Fusion, fused: _Fused, parts: list[_
 
 
 def _split_option(problem: Problem, fusion: Fusion, parts: list[_Part]) -> FuseOption:
-    written = _written(fusion, fused=False)
+    written = fusion.written(fused=False)
     waves = [part.choice.metrics.waves for part in parts]
     return FuseOption(
         name=SPLIT,
@@ -213,16 +215,6 @@ def _launches(parts: list[_Part]) -> str:
     return "" if floor is None else f", {floor * 1e6:.1f} us for an empty one (less in a graph), which no bound counts"
 
 
-def _written(fusion: Fusion, fused: bool) -> int:
-    inside = {c.before for c in fusion.crossings if fused and not fusion.stages[c.before].keeps}
-    return sum(
-        stage.program.tensor_bytes(tensor)
-        for place, stage in enumerate(fusion.stages)
-        if place not in inside
-        for tensor in stage.program.outputs
-    )
-
-
 def _new_work(fusion: Fusion, fused: _Fused, parts: list[_Part]) -> str:
     """What the fused kernel does that the separate ones do not, in numbers."""
     items = []
@@ -241,28 +233,81 @@ def _new_work(fusion: Fusion, fused: _Fused, parts: list[_Part]) -> str:
 def _decide(
     fusion: Fusion, fused: _Fused, options: list[FuseOption], parts: list[_Part], sms: int
 ) -> tuple[str, Criterion, str]:
-    """The winner and what decided: first what the chip cannot hold, then the bounds."""
+    """The winner and what decided: first what the chip cannot hold, then the bounds, then bytes where they tie."""
     one, apart = options
     saved = f"fusing saves {size_text(fusion.saved)} of {size_text(fusion.apart)}"
     if fused.stops is not None:
         need = f"{fused.alive / 1024:,.0f} KB alive, more than the shared memory of a block"
         return SPLIT, fused.stops, f"{saved}, but a block must keep {need}"
-    a, b = one.bound_us or 0.0, apart.bound_us or 0.0
-    against = f"{a:.4g} us against {b:.4g}"
-    if a * WORTH < b:
-        return FUSE, "bytes", f"{saved}, and the bound falls from {b:.4g} to {a:.4g} us"
-    if any(fusion.stages[c.before].keeps for c in fusion.crossings):
-        return SPLIT, "numerics", f"with the intermediate in memory all the same, {saved}: {against}"
-    if one.grid < sms:
-        idle = f"its {one.grid} blocks leave {sms - one.grid} of {sms} SMs idle"
-        return SPLIT, "parallelism", f"{saved}, but {idle}: {against}"
-    together = least_s(replace(fused.work, serial=False), parts[fusion.anchor].bound.rates, sms) * 1e6
-    if fused.work.serial and together * WORTH < b:
-        phases = "one block is resident, whose matrix and CUDA-core phases take turns"
-        return SPLIT, "units", f"{saved}, but {phases}: {against}"
-    if fused.work.cached > sum(part.choice.work.cached for part in parts):
-        return SPLIT, "reuse", f"{saved}, but its blocks read {size_text(fused.work.cached)} from L2: {against}"
-    return SPLIT, "bytes", f"{saved}, which the bound does not show: {against}"
+    together = Cost(fused.time_s, fused.work.memory)
+    separate = Cost(sum(part.choice.time_s for part in parts), fusion.apart)
+    against = f"{one.bound_us:.4g} us against {apart.bound_us:.4g}"
+    if best_of({FUSE: together, SPLIT: separate}) == FUSE:
+        if separate.time <= together.time * TIE:
+            return FUSE, "bytes", f"{saved}, and the bounds tie: {against}"
+        term = decisive(together, separate, _split_without(fusion, fused, parts, sms)) or "units"
+        return FUSE, term, f"{saved}{_FUSE_REASONS[term]}: {against}"
+    term = decisive(separate, together, _fused_without(fusion, fused, parts, sms)) or "bytes"
+    reasons: dict[Criterion, str] = {
+        "parallelism": f"but its {one.grid} blocks use {100 * fill(float(one.grid), sms):.0f} % of {sms} SMs",
+        "units": "but one block is resident, whose matrix and CUDA-core phases take turns",
+        "numerics": "and would save more if the intermediate had not to be in memory all the same",
+        "reuse": f"but its blocks read {size_text(fused.work.cached)} from L2",
+        "bytes": "which the bound does not show",
+    }
+    return SPLIT, term, f"{saved}, {reasons[term]}: {against}"
+
+
+_FUSE_REASONS: dict[Criterion, str] = {
+    "bytes": "",
+    "parallelism": ", and its grid uses the SMs better than those of the parts",
+    "units": ", and what takes turns apart works at once in one kernel",
+}
+
+
+def _fused_without(fusion: Fusion, fused: _Fused, parts: list[_Part], sms: int) -> dict[Criterion, Cost]:
+    """The cost of the fused kernel with one term brought to what the other version has."""
+    work = fused.work
+    kept = sum(fusion.stages[place].program.tensor_bytes(t) for place, t in _kept(fusion))
+    apart = max(work.memory, sum(part.choice.work.cached for part in parts))
+    grids = [part.choice.work.grid for part in parts]
+    changed: dict[Criterion, Work] = {
+        "parallelism": replace(work, grid=fuller([work.grid, *grids], sms)),
+        "units": replace(work, serial=False),
+        "numerics": replace(work, memory=work.memory - kept, cached=work.cached - kept),
+        "reuse": replace(work, cached=min(work.cached, apart)),
+    }
+    rates = parts[fusion.anchor].bound.rates
+    return {term: Cost(least_s(other, rates, sms), other.memory) for term, other in changed.items()}
+
+
+def _kept(fusion: Fusion) -> set[tuple[int, Tensor]]:
+    """Intermediates that the fused kernel writes all the same."""
+    return {(c.before, c.out) for c in fusion.crossings if fusion.stages[c.before].keeps}
+
+
+def _split_without(fusion: Fusion, fused: _Fused, parts: list[_Part], sms: int) -> dict[Criterion, Cost]:
+    """The cost of the parts with one of their disadvantages taken away."""
+    crossed = [
+        sum(
+            fusion.stages[place].program.tensor_bytes(tensor)
+            for tensor in {c.operand for c in fusion.crossings if c.after == place}
+            | {c.out for c in fusion.crossings if c.before == place and not fusion.stages[place].keeps}
+        )
+        for place in range(len(parts))
+    ]
+    works = [part.choice.work for part in parts]
+    changed: dict[Criterion, list[Work]] = {
+        "bytes": [replace(w, memory=w.memory - x, cached=w.cached - x) for w, x in zip(works, crossed, strict=True)],
+        "parallelism": [replace(work, grid=fuller([work.grid, fused.work.grid], sms)) for work in works],
+    }
+    return {
+        term: Cost(
+            sum(least_s(work, part.bound.rates, sms) for work, part in zip(others, parts, strict=True)),
+            sum(work.memory for work in others),
+        )
+        for term, others in changed.items()
+    }
 
 
 def _alive_text(fusion: Fusion, fused: _Fused) -> str:
@@ -275,9 +320,17 @@ def _notes(problem: Problem, rates: Rates, fusion: Fusion) -> list[str]:
     notes = [bound_note(rates)]
     if problem.fuse.count == "outputs":
         notes.append("bytes: outputs only, as [fuse] count says")
+    notes += [_reshape(fusion, c) for c in fusion.crossings if c.reshaped]
     if not fusion.entrywise:
         notes.append(
             "a reduction over the intermediate is taken to need it whole; one with a blockwise form (online softmax) "
             "is an operator of its own here: attention"
         )
     return notes
+
+
+def _reshape(fusion: Fusion, c: Crossing) -> str:
+    """What a consumer makes of the axes that it reads."""
+    before, after = (" x ".join(map(str, tensor.shape)) for tensor in (c.out, c.operand))
+    one, other = fusion.stages[c.before].name, fusion.stages[c.after].name
+    return f"{other} reads the {before} of {one} as {after}: the same entries in the same order"

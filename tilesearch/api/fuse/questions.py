@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tilesearch.answers.fuse import FuseOption, FuseQuestion
+from tilesearch.api.tilesets import CUT_SHORT
 from tilesearch.ledger import Rates
 from tilesearch.ledger.cost import L2_BANDWIDTH
 
@@ -44,8 +45,15 @@ def bound_note(rates: Rates) -> str:
     return f"bounds, not times: max({terms}) over the share of the SMs that the grid can use{missing}"
 
 
+def cut_short(complete: bool) -> list[str]:
+    """What must be said where not all tiles were seen."""
+    return [] if complete else [f"{CUT_SHORT}: each version has the best tile of those seen, not of all"]
+
+
 def size_text(count: int) -> str:
-    """Bytes in MB of 1e6 B, or kB where that would be nothing."""
+    """Bytes in MB of 1e6 B, in kB or B where that would be nothing."""
+    if count < 50:
+        return f"{count} B"
     return f"{count / 1e6:,.1f} MB" if count >= 50_000 else f"{count / 1e3:,.1f} kB"
 
 

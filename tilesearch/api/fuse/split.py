@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilesearch.answers.fuse import Criterion, FuseAnswer, FuseOption
 from tilesearch.api.context import model_of
-from tilesearch.api.fuse.questions import bound_note, four_questions, moves_more, size_text
+from tilesearch.api.fuse.questions import bound_note, cut_short, four_questions, moves_more, size_text
 from tilesearch.api.roofline import bound_for
 from tilesearch.api.tilesets import Choice, TileSet
 from tilesearch.errors import InputError, Issue
 from tilesearch.ledger import Bound
-from tilesearch.ledger.cost import Work, least_s
+from tilesearch.ledger.cost import TIE, Cost, Work, best_of, decisive, fuller, least_s
 from tilesearch.program.form import Program, Role, Split
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.geometry import Geometry
 from tilesearch.specs.problems import Problem
 
 WHOLE = "no split"
-TIE = 1.01
-"""Bounds nearer than this are a tie, which the version with fewer bytes wins."""
 
 
 def fuse_split(problem: Problem) -> FuseAnswer:
@@ -31,13 +31,19 @@ def fuse_split(problem: Problem) -> FuseAnswer:
     tiles = TileSet(problem, program, bound, parts)
     if tiles.split is None:
         raise InputError(Issue(f"{problem.kernel.language} kernels have no {split.variable}", "kernel.language"))
-    options = {s: _option(problem, program, split, s, choice) for s in parts if (choice := tiles.best(s)) is not None}
-    winner = _winner(list(options.values()))
+    choices = {_name(split, s): (s, choice) for s in parts if (choice := tiles.best(s)) is not None}
+    options = {name: _option(problem, program, split, s, choice) for name, (s, choice) in choices.items()}
+    costs = {name: Cost(choice.time_s, choice.work.memory) for name, (_, choice) in choices.items()}
+    winner = options[best_of(costs)]
     listed = list(options.values())
-    kept = options.get(1, listed[0])
+    kept = options.get(WHOLE, listed[0])
     other = winner if winner is not kept else min((o for o in listed if o is not kept), key=_time, default=kept)
     stream = _stream_k(problem, program, bound, tiles)
-    criterion, reason = _reason(kept, winner, other, tiles.sms)
+    loser = kept if winner is not kept else other
+    without = _without(choices[loser.name][1], choices[winner.name][1], bound, tiles.sms)
+    criterion, reason = _reason(
+        kept, winner, other, tiles.sms, decisive(costs[winner.name], costs[loser.name], without)
+    )
     alive = f"the staged tiles; the accumulators stay in registers, {'partials go out' if other is not kept else ''}"
     return FuseAnswer(
         decision=winner.name,
@@ -48,7 +54,8 @@ def fuse_split(problem: Problem) -> FuseAnswer:
         moves_more=moves_more(winner, listed),
         device=problem.device.name,
         policy=problem.model.roofs,
-        notes=_notes(problem, bound, stream, winner),
+        complete=tiles.complete,
+        notes=[*cut_short(tiles.complete), *_notes(problem, bound, stream, winner)],
     )
 
 
@@ -128,23 +135,37 @@ def _time(option: FuseOption) -> float:
     return option.bound_us or 0.0
 
 
-def _winner(options: list[FuseOption]) -> FuseOption:
-    least = min(_time(option) for option in options)
-    return min((o for o in options if _time(o) <= least * TIE), key=lambda o: (o.bytes, _time(o)))
+def _without(loser: Choice, winner: Choice, bound: Bound, sms: int) -> dict[Criterion, Cost]:
+    """The cost of the version that lost, with one term brought to what the winner has."""
+    work = loser.work
+    more = max(0, work.memory - winner.work.memory)
+    changed: dict[Criterion, Work] = {
+        "parallelism": replace(work, grid=fuller([work.grid, winner.work.grid], sms)),
+        "reuse": replace(work, cached=min(work.cached, winner.work.cached)),
+        "bytes": replace(work, memory=work.memory - more, cached=work.cached - more),
+    }
+    return {term: Cost(least_s(other, bound.rates, sms), other.memory) for term, other in changed.items()}
 
 
-def _reason(kept: FuseOption, winner: FuseOption, other: FuseOption, sms: int) -> tuple[Criterion, str]:
+def _reason(
+    kept: FuseOption, winner: FuseOption, other: FuseOption, sms: int, term: Criterion | None
+) -> tuple[Criterion, str]:
     if winner is kept:
         if other is kept:
             return "bytes", "there is nothing to compare with: the space holds no split"
         more = f"{other.name} moves {size_text(other.bytes - kept.bytes)} more"
         bounds = f"its bound is {_time(other):.4g} us against {_time(kept):.4g}"
-        return "bytes", f"{kept.grid} blocks on {sms} SMs do as well: {more}, and {bounds}"
+        if _time(other) <= _time(kept) * TIE:
+            term = "bytes"
+        return term or "bytes", f"{kept.grid} blocks on {sms} SMs do as well: {more}, and {bounds}"
+    term = term or "parallelism"
     idle = "the last wave is thin"
     if kept.grid < sms:
         idle = f"{kept.grid} blocks leave {sms - kept.grid} of {sms} SMs idle"
+    if term == "reuse":
+        idle = f"blocks of {kept.name} read their operands too often"
     text = f"{idle}; {winner.name} moves {size_text(winner.bytes - kept.bytes)} more for {winner.grid} blocks"
-    return "parallelism", f"{text}, and the bound falls from {_time(kept):.4g} to {_time(winner):.4g} us"
+    return term, f"{text}, and the bound falls from {_time(kept):.4g} to {_time(winner):.4g} us"
 
 
 def _notes(problem: Problem, bound: Bound, stream: FuseOption | None, winner: FuseOption) -> list[str]:

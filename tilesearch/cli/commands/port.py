@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tilesearch.cli.command import Reply, command
-from tilesearch.cli.problem import ProblemOptions
+from tilesearch.cli.problem import ProblemOptions, language_hints
 from tilesearch.errors import InputError, Issue
 
 _STATUS = {"fits": 0, "spills": 0, "infeasible": 1, "unknown": 3}
@@ -32,7 +32,8 @@ def port(
         moved = problem.replace(device=load_device(target))
         answer = port_problem(config_of(config), source, moved)
         about = subject(problem.op.model_dump(exclude_none=True), moved.device.name, problem.kernel.language)
-    return Reply(port_report(answer, about), _STATUS[answer.target.verdict])
+        hints = language_hints(problem)
+    return Reply(port_report(answer, about, hints), _STATUS[answer.target.verdict])
 
 
 def config_of(text: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tilesearch.cli.command import Reply, command
-from tilesearch.cli.problem import ProblemOptions
+from tilesearch.cli.problem import ProblemOptions, language_hints
 
 
 @command
@@ -32,4 +32,5 @@ def pruned(given: ProblemOptions, configs: Path) -> Reply:
         top = problem.search.top if given.top is not None else None
         answer = prune_table(read_configs(configs), problem, top, allow_soft=True)
         about = subject(problem.op.model_dump(exclude_none=True), problem.device.name, problem.kernel.language)
-    return Reply(prune_report(answer, about), 0 if answer.kept else 1)
+        hints = language_hints(problem)
+    return Reply(prune_report(answer, about, hints), 0 if answer.kept else 1)

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from tilesearch.cli.command import Reply, command
-from tilesearch.cli.problem import ProblemOptions
+from tilesearch.cli.problem import SourceOptions
 
 
 @command
 def roofline(
-    given: ProblemOptions,
+    given: SourceOptions,
     sweep: Annotated[
         str | None,
         typer.Option("--sweep", metavar="KEY=SIZES", help="Sizes to try: m=16..8192 (doubling), m=n=k=64,128,…"),
@@ -38,7 +38,6 @@ def roofline(
     from tilesearch.report.words import subject
 
     with given.opened() as problem:
-        count = None if measured_bytes is None else round(measured_bytes)
-        answer = roofline_problem(problem, Question(sweep, measured_us, count, tile, analyzer))
+        answer = roofline_problem(problem, Question(sweep, measured_us, measured_bytes, tile, analyzer))
         about = subject(problem.op.model_dump(exclude_none=True), problem.device.name, problem.kernel.language)
     return Reply(roofline_report(answer, about))

@@ -68,10 +68,11 @@ def build(context: Context) -> Model:
         )
     data = language_data("cutlass")
     wide = device.tma is not None and _instruction(context, device, "wgmma") is not None
-    variant = variant_of(context.kernel, data["variants"]["sm90" if wide else "sm80"], context.source)
+    version = version_of(context.kernel, data["versions"], context.source)
+    known = data["variants"]["sm90" if wide else "sm80"]
+    variant = variant_of(context.kernel, known, context.source, data, version, device.name)
     names = tile_variables(program)
     space, geometry = variables(context, names), Geometry(program, frozenset(names))
-    version = version_of(context.kernel, data["versions"], context.source)
     instruction = _instruction(context, device, "mma" if variant == "sm80" else "wgmma")
     if instruction is None:
         a = program.dtype_of(program.contractions[0].a)
@@ -79,7 +80,17 @@ def build(context: Context) -> Model:
     tile = tile_of(geometry, program.contractions[0])
     gemm = Gemm(context, device, data, version, geometry, tile, instruction)
     block = _multistage(gemm) if variant == "sm80" else _warp_specialised(gemm, variant == "sm90_cooperative")
-    return _model(gemm, block, space)
+    model = _model(gemm, block, space)
+    return replace(model, notes=(*model.notes, data["compiled_note"], *_other_collectives(gemm)))
+
+
+def _other_collectives(gemm: Gemm) -> list[str]:
+    """A note where CUTLASS has kernels for the device that are no variant here."""
+    found = [name for name in gemm.data["other_collectives"] if _instruction(gemm.context, gemm.device, name)]
+    return [
+        f"{gemm.device.name} has {name}, whose collectives have no rules here: the 2.x mainloop on mma was judged"
+        for name in found
+    ]
 
 
 def _instruction(context: Context, device: NvidiaDevice, family: str) -> Instruction | None:
@@ -96,13 +107,17 @@ def _multistage(gemm: Gemm) -> Block:
     threads = named("threads_per_block", tile.warps * constant_of(gemm.device, "warp_size"), "threads")
     held = named("accumulators_per_thread", ceildiv(gemm.geometry.held_bits(), threads * 32), "registers")
     cap = compiled.register_cap(gemm.device, threads)
-    overhead = data["overhead"]["value"]
+    overhead = gemm.data["overhead"]["value"]
     a = gemm.context.program.dtype_of(gemm.context.program.contractions[0].a)
     share = data["warp_tile"]
     rules = (
-        _multiple("C3.instruction_m", "block_m holds whole instructions", tile.m, share["m"], share["source"]),
-        _multiple("C3.instruction_n", "block_n holds whole instructions", tile.n, share["n"], share["source"]),
-        _multiple(
+        compiled.multiple_of(
+            "C3.instruction_m", "block_m holds whole instructions", tile.m, share["m"], share["source"]
+        ),
+        compiled.multiple_of(
+            "C3.instruction_n", "block_n holds whole instructions", tile.n, share["n"], share["source"]
+        ),
+        compiled.multiple_of(
             "C3.instruction_k",
             "block_k holds whole vectors and instruction steps",
             tile.k,
@@ -118,6 +133,15 @@ def _multistage(gemm: Gemm) -> Block:
             "instructions",
         ),
         _stages_rule(Var("num_stages"), data["minimum_stages"]),
+        *_without_async_copies(gemm.device, data),
+        Rule(
+            id="C3.cluster",
+            sentence="the 2.x kernels launch no clusters",
+            value=Var("cluster_m") * Var("cluster_n"),
+            limit=const(1),
+            unit="blocks",
+            source="cutlass/gemm/kernel/gemm_universal.h: launched without a cluster",
+        ),
     )
     used = minimum(cap, held + overhead)
     shared = Var("num_stages") * gemm.stage
@@ -143,7 +167,7 @@ def _warp_specialised(gemm: Gemm, cooperative: bool) -> Block:
     stages = named("automatic_stages", (capacity - staging) // maximum(per_stage, 1), "stages")
     rows = data["rows"]
     rules = (
-        _multiple(
+        compiled.multiple_of(
             "C3.instruction_m", "each consumer has whole wgmma rows", tile.m, rows["value"] * owners, rows["source"]
         ),
         Rule(
@@ -153,7 +177,7 @@ def _warp_specialised(gemm: Gemm, cooperative: bool) -> Block:
             limit=const(gemm.instruction.n_values[-1]),
             source=gemm.instruction.source,
         ),
-        _multiple(
+        compiled.multiple_of(
             "C3.instruction_k", "block_k is whole wgmma steps", tile.k, gemm.instruction.k, gemm.instruction.source
         ),
         Rule(
@@ -168,20 +192,34 @@ def _warp_specialised(gemm: Gemm, cooperative: bool) -> Block:
         _stages_rule(Var("num_stages"), data["minimum_stages"]),
         _cluster_rule(device),
     )
-    overhead = data["overhead"]["value"]
+    overhead = gemm.data["overhead"]["value"]
     cap = constant("consumer_registers", own["value"])
     used = compiled.register_cap(device, threads)
     shared = Var("num_stages") * per_stage + staging
     return Block(threads, held, cap, used, shared, rules, own["source"], overhead, stages)
 
 
-def _multiple(rule_id: str, sentence: str, value: Expr, step: int, src: str) -> Rule:
-    return Rule(rule_id, sentence, value, constant("step", step), relation="multiple", unit="elements", source=src)
-
-
 def _stages_rule(stages: Expr, entry: Mapping[str, Any]) -> Rule:
     return compiled.at_least(
         "C3.stages", "the pipeline has the stages it needs", stages, entry["value"], entry["source"], "stages"
+    )
+
+
+def _without_async_copies(device: NvidiaDevice, data: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """C3.async_copy: below cc 8.0 there is no multistage mainloop, only the one that copies through registers."""
+    first = tuple(int(part) for part in data["async_copy_from"]["value"].split("."))
+    if tuple(int(part) for part in device.compute_capability.split(".")) >= first:
+        return ()
+    entry = data["stages_without"]
+    return (
+        Rule(
+            id="C3.async_copy",
+            sentence="without cp.async a mainloop has two stages",
+            value=Var("num_stages"),
+            limit=constant("stages_without_cp_async", entry["value"]),
+            unit="stages",
+            source=entry["source"],
+        ),
     )
 
 

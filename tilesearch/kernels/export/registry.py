@@ -16,9 +16,12 @@ from tilesearch.specs.ops import OpSpec
 
 @dataclass(frozen=True)
 class Exported:
-    """Parameters by the target's names, and code where the target has a template for the operator."""
+    """Parameters by the target's names, and code where the target has a template for the operator.
 
-    parameters: dict[str, int]
+    Without code the parameters also say which kernel they are of: language, version, variant, data types.
+    """
+
+    parameters: dict[str, int | str]
     code: str | None
 
 
@@ -50,7 +53,26 @@ def export(name: str, op: OpSpec, device: Device, kernel: KernelSpec, tile: Mapp
     """`tile` of `op` for the target `name`. Raises `InputError` for an operator that it has no template for."""
     target = target_of(name)
     if target.language is None:
-        return Exported(dict(tile), None)
+        return Exported({**tile, **_about(op, kernel)}, None)
     named = parameters(target.language, tile, device, language_data(target.language).get("exported", {}))
-    code = None if target.code is None else target.code(op, device, kernel, tile)
-    return Exported(named, code)
+    if target.code is None:
+        return Exported({**named, **_about(op, kernel)}, None)
+    return Exported({**named}, target.code(op, device, kernel, tile))
+
+
+def _about(op: OpSpec, kernel: KernelSpec) -> dict[str, int | str]:
+    """Which kernel the parameters are of, in words: the values that a language chooses where none is asked for."""
+    said: dict[str, int | str] = {
+        name: value for name, value in kernel.model_dump(exclude_none=True).items() if isinstance(value, int | str)
+    }
+    if "version" not in said and "versions" in language_data(kernel.language):
+        said["version"] = language_data(kernel.language)["versions"][-1]
+    types = op.model_dump(exclude_none=True)
+    return {
+        **said,
+        **{
+            f"dtype_{name}": types[name]
+            for name in ("a", "b", "q", "k", "v", "acc", "out")
+            if isinstance(types.get(name), str)
+        },
+    }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tilesearch.kernels.base import language_data
 from tilesearch.kernels.export.text import ACTIVATIONS, fill, refuse, tile_text, torch_type, triton_type
+from tilesearch.kernels.versions import parse_version, version_of
 from tilesearch.specs.devices import Device, NvidiaDevice
 from tilesearch.specs.kernels import KernelSpec
 from tilesearch.specs.ops import Attention, Gemm, OpSpec, Reduction
@@ -103,6 +105,10 @@ def _gemm_pointer(op: Gemm, device: Device, tile: Mapping[str, int]) -> str:
 
 
 def _gemm_tma(op: Gemm, device: Device, kernel: KernelSpec, tile: Mapping[str, int]) -> str:
+    data = language_data("triton")
+    first = data["descriptors_since"]["value"]
+    if version_of(kernel, data["versions"]) < parse_version(first):
+        raise refuse(op, "triton", f"tensor descriptors before Triton {first}")
     for wrong, why in ((op.batch > 1, "a batch"), (op.bias, "a bias"), (tile.get("split_k", 1) > 1, "split_k")):
         if wrong:
             raise refuse(op, "triton", f"{why} through the TMA")

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.base import Context, language_data, tile_of, tile_variables, variables
+from tilesearch.kernels.evidence import unseen
 from tilesearch.kernels.tilelang.partition import Partition, instruction_columns, warp_partition
 from tilesearch.kernels.versions import variant_of, version_of
 from tilesearch.program.form import Program
@@ -16,7 +17,7 @@ from tilesearch.rules.expr import FALSE, Expr, Var, as_expr, ceildiv, maximum, m
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of
 from tilesearch.rules.metrics import launch_metrics, residency_of
-from tilesearch.rules.model import Model, Remark, Rule, constant, named
+from tilesearch.rules.model import Model, Remark, Rule, named
 from tilesearch.rules.occupancy import Load
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.instructions import instructions_for
@@ -33,9 +34,10 @@ def build(context: Context) -> Model:
         hint = f"it has rules for {', '.join(_BUILDERS)}; generic covers every operator"
         raise InputError(Issue(f"the tilelang language has no rules for {kind} yet", "op.kind", context.source, hint))
     data = language_data("tilelang")
-    version_of(context.kernel, data["versions"], context.source)
+    version = version_of(context.kernel, data["versions"], context.source)
     variant_of(context.kernel, data["variants"][kind], context.source)
-    return _BUILDERS[kind](context, device, data)
+    model = _BUILDERS[kind](context, device, data)
+    return replace(model, notes=(*model.notes, *unseen(data["seen"], "TileLang", version, device, kind)))
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def _gemm(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Mo
         accumulators=held,
     )
     rules = (
+        *_not_covered(data, device, program),
         *partition.rules,
         *_shape_rules(data, program, tile, partition),
         *_instruction_rule(data, partition, block),
@@ -118,11 +121,41 @@ def _gemm(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Mo
     return replace(model, remarks=_remarks(data, tile, partition, has_wgmma), facts=facts)
 
 
-def _has_wgmma(device: NvidiaDevice, program: Program) -> bool:
+def _families(device: NvidiaDevice, program: Program) -> set[str]:
+    """Families of matrix instructions that the device has for the first product."""
     product = program.contractions[0]
-    a, b = program.dtype_of(product.a), program.dtype_of(product.b)
-    found = instructions_for(device, a.name, product.acc.name, b.name)
-    return any(item.family == "wgmma" for item in found)
+    a, b = (product.computed or program.dtype_of(name) for name in (product.a, product.b))
+    return {item.family for item in instructions_for(device, a.name, product.acc.name, b.name)}
+
+
+def _has_wgmma(device: NvidiaDevice, program: Program) -> bool:
+    return "wgmma" in _families(device, program)
+
+
+def _not_covered(data: Mapping[str, Any], device: NvidiaDevice, program: Program) -> tuple[Rule, ...]:
+    """Rules that cannot be judged: what TileLang does with hardware that no build of the evidence had."""
+    rules = []
+    if "tcgen05" in _families(device, program):
+        rules.append(
+            _unknown(
+                "C3.instruction",
+                "the tile and its threads suit the instruction that TileLang chooses",
+                f"{device.name}: which instruction TileLang chooses beside tcgen05, and what it needs, is not known",
+            )
+        )
+    if _capability(device.compute_capability) < _capability(data["async_copy_from"]["value"]):
+        text = f"{device.name} has no cp.async: how TileLang keeps the stages of a pipeline without it is not known"
+        sentence = "the stages of a pipeline are what TileLang makes of them"
+        rules.append(replace(_unknown("C3.async_copy", sentence, text), when=Var("num_stages") >= 2))
+    return tuple(rules)
+
+
+def _unknown(rule_id: str, sentence: str, reason: str) -> Rule:
+    return Rule(rule_id, sentence, value=Var("num_stages"), limit=None, unit="stages", unknown=reason)
+
+
+def _capability(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
 
 
 def _shape_rules(
@@ -133,9 +166,9 @@ def _shape_rules(
     b = program.tensor(product.b)
     share, step = data["warp_tile"], data["k_step_bits"]
     rules = [
-        _multiple("C3.instruction_m", "block_m holds whole warp tiles", tile.m, share["m"], share["source"]),
-        _multiple("C3.instruction_n", "block_n holds whole warp tiles", tile.n, share["n"], share["source"]),
-        _multiple(
+        compiled.multiple_of("C3.instruction_m", "block_m holds whole warp tiles", tile.m, share["m"], share["source"]),
+        compiled.multiple_of("C3.instruction_n", "block_n holds whole warp tiles", tile.n, share["n"], share["source"]),
+        compiled.multiple_of(
             "C3.instruction_k",
             "block_k holds whole steps of the instruction (8 compiles without an error and computes wrong results)",
             tile.k,
@@ -147,7 +180,7 @@ def _shape_rules(
     if not k_major and partition.wgmma is not FALSE:
         entry = data["mn_major_columns"]
         legal = select(partition.m >= 1, partition.columns, 0)
-        rule = _multiple(
+        rule = compiled.multiple_of(
             "C3.layout", "the columns of a warpgroup are canonical where B is N-major", legal, *entry_of(entry)
         )
         rules.append(replace(rule, when=partition.wgmma))
@@ -157,18 +190,6 @@ def _shape_rules(
 def entry_of(entry: Mapping[str, Any]) -> tuple[int, str]:
     """A number of the data, and where it is from."""
     return int(entry["value"]), str(entry["source"])
-
-
-def _multiple(rule_id: str, sentence: str, value: Expr, limit: int, source: str) -> Rule:
-    return Rule(
-        id=rule_id,
-        sentence=sentence,
-        value=value,
-        limit=constant("step", limit),
-        relation="multiple",
-        unit="elements",
-        source=source,
-    )
 
 
 def _instruction_rule(data: Mapping[str, Any], partition: Partition, block: Block) -> tuple[Rule, ...]:
@@ -231,8 +252,15 @@ def _model(
 
 
 def _attention(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Model:
-    """Flash attention: Q kept, K and V pipelined, scores and output in fragments whose rows the warps share."""
+    """Flash attention: Q kept, K and V pipelined, scores and output in fragments.
+
+    Bytes are the least that a kernel takes, since no build was looked at. Raises `InputError` for MLA.
+    """
     program = context.program
+    scores, values = program.contractions
+    if program.tensor(scores.b) is program.tensor(values.b):
+        hint = "the generic language has the shared latent tile"
+        raise InputError(Issue("the tilelang language has no rules for MLA yet", "op.latent_dim", context.source, hint))
     names = tuple(n for n in tile_variables(program) if n not in _CLUSTER)
     space, geometry = variables(context, names), Geometry(program, frozenset(names))
     tile = tile_of(geometry, program.contractions[0])
@@ -248,17 +276,14 @@ def _attention(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) 
         accumulators=held,
     )
     share = data["warp_tile"]
-    rows = _multiple("C3.instruction_m", "block_m holds whole warp tiles", tile.m, share["m"], share["source"])
-    columns = _multiple("C3.instruction_n", "block_n holds whole warp tiles", tile.n, share["n"], share["source"])
-    each = compiled.at_least(
-        "C3.warps",
-        "every warp has rows of its own",
-        tile.m // tile.warps,
-        share["m"],
-        data["attention"]["source"],
-        "rows",
+    rows = compiled.multiple_of(
+        "C3.instruction_m", "block_m holds whole warp tiles", tile.m, share["m"], share["source"]
     )
-    return _model(context, device, geometry, load, block, (rows, columns, each), space)
+    columns = compiled.multiple_of(
+        "C3.instruction_n", "block_n holds whole warp tiles", tile.n, share["n"], share["source"]
+    )
+    model = _model(context, device, geometry, load, block, (*_not_covered(data, device, program), rows, columns), space)
+    return replace(model, notes=(data["attention"]["note"],))
 
 
 def _elementwise(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Model:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.base import Context, language_data, tile_of, tile_variables, variables
+from tilesearch.kernels.evidence import unseen
 from tilesearch.kernels.triton.operands import contiguous
 from tilesearch.kernels.versions import since, variant_of, version_of
 from tilesearch.program.form import Program
@@ -28,7 +29,7 @@ def build_amd(context: Context, device: AmdDevice) -> Model:
         message = f"the triton language has no rules for {program.kind} on {device.vendor} devices yet"
         raise InputError(Issue(message, "op.kind", context.source))
     version = version_of(context.kernel, data["versions"], context.source)
-    variant_of(context.kernel, ["pointer", "split_k"], context.source)
+    variant = variant_of(context.kernel, ["pointer", "split_k"], context.source, device=device.name)
     names = tuple(n for n in tile_variables(program) if not n.startswith("cluster_"))
     space, geometry = variables(context, names), Geometry(program, frozenset(names))
     tile = tile_of(geometry, program.contractions[0])
@@ -46,6 +47,8 @@ def build_amd(context: Context, device: AmdDevice) -> Model:
         amd.threads(device, threads),
     )
     notes = tuple(f"{rule.id} is not judged: {rule.unknown}" for rule in rules if rule.limit is None)
+    seen = [row for row in data["seen"] if row["what"] == "shared memory"]  # C2.register_file says the rest
+    notes += unseen(seen, "Triton", version, device, "matrix", variant)
     assumed = context.model.blocks_per_sm
     return launch_metrics(device, program, geometry, load, None, space, rules, assumed, notes)
 

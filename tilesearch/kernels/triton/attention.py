@@ -12,7 +12,7 @@ from tilesearch.kernels.triton.paths import Path, choose
 from tilesearch.kernels.triton.registers import Registers
 from tilesearch.kernels.versions import since
 from tilesearch.program.form import Program, Tensor
-from tilesearch.rules.compiled import next_power_of_two, register_cap
+from tilesearch.rules.compiled import next_power_of_two
 from tilesearch.rules.expr import (
     FALSE,
     TRUE,
@@ -157,7 +157,7 @@ def _extras(kernel: Attention) -> Expr:
 def registers_of(kernel: Attention, threads: Expr) -> Registers:
     """Scores and output of a thread, and what it must hold of them at once."""
     data = kernel.compiler.data["registers"]
-    own, overhead = data["attention"], data["overhead"]["value"]
+    own, overhead = data["attention"], kernel.compiler.overhead
     # Warps stand along the rows: beyond one for each 16 rows they hold copies of the same scores.
     along = named(
         "warps_along_rows", minimum(Var("num_warps"), maximum(1, kernel.rows // kernel.compiler.fragment_rows)), "warps"
@@ -173,7 +173,7 @@ def registers_of(kernel: Attention, threads: Expr) -> Registers:
     crowded = all_of(negate(kernel.on_wide), kernel.rows < kernel.compiler.fragment_rows * Var("num_warps"))
     both = scores + output + share
     crowded_use = maximum(own["shared_least"], both * own["shared_percent"] // 100)
-    cap = register_cap(kernel.compiler.device, threads)
+    cap = kernel.compiler.register_cap(threads)
     return Registers(
         accumulators=named("accumulators_per_thread", scores + output, "registers"),
         live=named("live_registers", select(crowded, both + own["shared_base"], live), "registers"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.base import Context, tile_of, tile_variables, variables
+from tilesearch.kernels.evidence import unseen
 from tilesearch.kernels.triton import attention, matmul, rowwise
 from tilesearch.kernels.triton.amd import build_amd
 from tilesearch.kernels.triton.compiler import Compiler, compiler_of, kernel_variant
@@ -17,6 +18,7 @@ from tilesearch.kernels.triton.registers import (
     through_tensor_memory,
     tma_registers,
 )
+from tilesearch.kernels.versions import since
 from tilesearch.rules import compiled, nvidia
 from tilesearch.rules.expr import FALSE, Expr, Var, as_expr, ceildiv, maximum, minimum, select
 from tilesearch.rules.geometry import Geometry
@@ -78,6 +80,7 @@ class Frame:
         )
         per_block = nvidia.shared_memory(device, load.shared)
         rules: tuple[Rule, ...] = (
+            *target_rule(self.compiler),
             per_block,
             nvidia.shared_memory_per_sm(device, load.shared, per_block),
             *(() if memory is None else (memory.rule,)),
@@ -110,6 +113,31 @@ class Frame:
         return replace(built, facts=facts)
 
 
+def target_rule(compiler: Compiler) -> tuple[Rule, ...]:
+    """C3.target, where the version has no target for the device: it compiles nothing for it."""
+    if compiler.has_target:
+        return ()
+    newest, capability = compiler.newest_target, compiler.device.compute_capability
+    return (
+        Rule(
+            id="C3.target",
+            sentence="the compiler has a target for the device",
+            value=constant("has_target", 0),
+            limit=constant("needed", 1),
+            relation="ge",
+            source=since(compiler.data["targets"], compiler.version)["source"],
+            note=f"{compiler.source} compiles for compute capability {newest} at most, not {capability}",
+        ),
+    )
+
+
+def _with_evidence(frame: Frame, model: Model, kind: str, variant: str = "") -> Model:
+    """The model with a note for what was not compared with builds of this version for this device."""
+    compiler = frame.compiler
+    notes = unseen(compiler.data["seen"], "Triton", compiler.version, compiler.device, kind, variant)
+    return replace(model, notes=(*model.notes, *notes))
+
+
 def build(context: Context) -> Model:
     """The model of `context` in Triton. Raises `InputError` for what the language does not cover."""
     device, program = context.device, context.program
@@ -133,7 +161,10 @@ def build(context: Context) -> Model:
 
 def _matrix(frame: Frame) -> Model:
     program, compiler, geometry = frame.program, frame.compiler, frame.geometry
-    kernel = matmul.kernel_of(kernel_variant(frame.context, "matrix"), compiler)
+    variant = kernel_variant(frame.context, "matrix", compiler.version)
+    if variant == "persistent":
+        variant = "persistent_tma" if compiler.has_tma else "persistent_pointer"
+    kernel = matmul.kernel_of(variant)
     first = program.contractions[0]
     a = first.computed or program.dtype_of(first.a)
     b = first.computed or program.dtype_of(first.b)
@@ -147,14 +178,14 @@ def _matrix(frame: Frame) -> Model:
         if kernel.tma
         else pointer_registers(compiler, held, frame.threads, product.operands, path)
     )
-    registers = through_tensor_memory(registers, path, program.outputs[0].dtype)
+    registers = through_tensor_memory(compiler, registers, path, program.outputs[0].dtype)
     shape = (*dot_rules(compiler, tile, a), *matmul.tma_rules(product))
     model = frame.model(
         matmul.shared_bytes(product), registers, shape, kernel.persistent, _tensor_memory(frame, path, tile)
     )
     notes = () if program.kind in _MEASURED else (f"{program.kind}: judged as the matrix product that it lowers to",)
     facts = {**model.facts, **matmul.facts(product)}
-    return replace(model, remarks=path.remarks, notes=notes, facts=facts)
+    return _with_evidence(frame, replace(model, remarks=path.remarks, notes=notes, facts=facts), "matrix", variant)
 
 
 def _tensor_memory(frame: Frame, path: Path, tile: nvidia.TileShape) -> TensorMemoryUse | None:
@@ -181,7 +212,8 @@ def _require_instruction(frame: Frame, path: Path, computable: bool) -> None:
 
 def _attention(frame: Frame) -> Model:
     compiler, geometry = frame.compiler, frame.geometry
-    tma = kernel_variant(frame.context, "attention") == "tma"
+    variant = kernel_variant(frame.context, "attention", compiler.version)
+    tma = variant == "tma"
     kernel = attention.attention_of(frame.context, compiler, geometry, tma)
     registers = attention.registers_of(kernel, frame.threads)
     scores = nvidia.TileShape(kernel.rows, kernel.keys, as_expr(kernel.head_dim), Var("num_warps"))
@@ -190,7 +222,8 @@ def _attention(frame: Frame) -> Model:
         shape = (*shape, matmul.needs_tma(compiler))
     model = frame.model(attention.shared_bytes(kernel), registers, shape)
     facts = {"wgmma": kernel.path.wgmma, "tma": as_expr(tma), "buffers": attention.buffers(kernel)}
-    return replace(model, remarks=kernel.path.remarks, facts={**model.facts, **facts})
+    model = replace(model, remarks=kernel.path.remarks, facts={**model.facts, **facts})
+    return _with_evidence(frame, model, "attention", variant)
 
 
 _Footprint = Callable[..., rowwise.Footprint]
@@ -202,6 +235,7 @@ _ROWWISE: dict[str, _Footprint] = {
 
 
 def _rowwise(frame: Frame, footprint: _Footprint) -> Model:
-    kernel_variant(frame.context, "rows")
+    kernel_variant(frame.context, "rows", frame.compiler.version)
     taken = footprint(frame.compiler, frame.program, frame.geometry, frame.threads)
-    return frame.model(taken.shared, taken.registers, (tensor_size(frame.compiler, taken.elements),))
+    model = frame.model(taken.shared, taken.registers, (tensor_size(frame.compiler, taken.elements),))
+    return _with_evidence(frame, model, frame.program.kind)

@@ -8,7 +8,10 @@ from typing import Any
 
 from tilesearch.kernels.base import Context, language_data
 from tilesearch.kernels.versions import Version, since, variant_of, version_of
+from tilesearch.rules.compiled import register_cap
+from tilesearch.rules.expr import Expr, minimum
 from tilesearch.rules.limits import number
+from tilesearch.rules.model import constant
 from tilesearch.specs.devices import NvidiaDevice
 from tilesearch.specs.dtypes import DType
 from tilesearch.specs.instructions import Instruction, instructions_for
@@ -21,6 +24,7 @@ class Compiler:
     version: Version
     device: NvidiaDevice
     data: dict[str, Any] = field(repr=False)
+    maxnreg: int | None = None
 
     @property
     def source(self) -> str:
@@ -32,9 +36,24 @@ class Compiler:
         """How the loop is pipelined: see triton.toml."""
         return since(self.data["pipeline"], self.version)
 
+    @property
+    def newest_target(self) -> str:
+        """The newest compute capability that the version compiles for."""
+        return str(since(self.data["targets"], self.version)["newest"])
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the version compiles for the device at all."""
+        return _capability(self.device) <= _parsed(self.newest_target)
+
     def number(self, name: str) -> int:
         """A plain number of the language."""
         return int(self.data[name]["value"])
+
+    @property
+    def overhead(self) -> int:
+        """Registers that a thread keeps beside its accumulators, whatever else the kernel does."""
+        return int(self.data["registers"]["overhead"]["value"])
 
     def spare_buffers(self, bits: int) -> int:
         """Buffers fewer than num_stages that an operand of `bits` keeps on the mma path."""
@@ -50,6 +69,11 @@ class Compiler:
     def async_copies(self) -> bool:
         """Whether the device copies to shared memory without registers."""
         return _capability(self.device) >= _parsed(self.data["async_copy_from"]["value"])
+
+    def register_cap(self, threads: Expr) -> Expr:
+        """Registers that a thread may have: what a block of `threads` leaves it, or what the caller allows."""
+        cap = register_cap(self.device, threads)
+        return cap if self.maxnreg is None else minimum(cap, constant("maxnreg", self.maxnreg))
 
     @property
     def lanes(self) -> int:
@@ -93,9 +117,10 @@ def _capability(device: NvidiaDevice) -> tuple[int, ...]:
 def compiler_of(context: Context, device: NvidiaDevice) -> Compiler:
     """The compiler that the problem asks for. Raises `InputError` for an unknown version."""
     data = language_data("triton")
-    return Compiler(version_of(context.kernel, data["versions"], context.source), device, data)
+    return Compiler(version_of(context.kernel, data["versions"], context.source), device, data, context.kernel.maxnreg)
 
 
-def kernel_variant(context: Context, kind: str) -> str:
-    """How the kernel is written. Raises `InputError` for a variant that this operator does not have."""
-    return variant_of(context.kernel, language_data("triton")["variants"][kind], context.source)
+def kernel_variant(context: Context, kind: str, version: Version) -> str:
+    """How the kernel is written. Raises `InputError` for a variant that this operator or version does not have."""
+    data = language_data("triton")
+    return variant_of(context.kernel, data["variants"][kind], context.source, data, version)

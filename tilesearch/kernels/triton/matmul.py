@@ -24,10 +24,9 @@ class Kernel:
     persistent: bool
 
 
-def kernel_of(variant: str, compiler: Compiler) -> Kernel:
-    """The kernel that a variant names; ``persistent`` goes through the TMA where the device has one."""
-    tma = variant in ("tma", "persistent_tma") or (variant == "persistent" and compiler.has_tma)
-    return Kernel(tma, variant.startswith("persistent"))
+def kernel_of(variant: str) -> Kernel:
+    """The kernel that a variant names."""
+    return Kernel(variant in ("tma", "persistent_tma"), variant.startswith("persistent"))
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,8 @@ def needs_tma(compiler: Compiler) -> Rule:
         limit=constant("needed", 1),
         relation="ge",
         source="PTX ISA, cp.async.bulk.tensor: compute capability 9.0 and later",
+        note=f"{compiler.device.name} (compute capability {compiler.device.compute_capability}) has no tensor memory "
+        "accelerator, which the variant loads through",
     )
 
 

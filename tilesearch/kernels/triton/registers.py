@@ -9,8 +9,7 @@ from typing import Any
 from tilesearch.kernels.triton.compiler import Compiler
 from tilesearch.kernels.triton.operands import Operand
 from tilesearch.kernels.triton.paths import Path
-from tilesearch.rules.compiled import register_cap
-from tilesearch.rules.expr import FALSE, Expr, Var, all_of, any_of, ceildiv, minimum, negate, select, total
+from tilesearch.rules.expr import FALSE, Expr, Var, all_of, any_of, ceildiv, maximum, minimum, negate, select, total
 from tilesearch.rules.model import named
 from tilesearch.specs.dtypes import DType
 
@@ -28,10 +27,9 @@ class Registers:
 
 def tma_registers(compiler: Compiler, accumulators: Expr, threads: Expr) -> Registers:
     """A kernel whose tiles are copied by the TMA: accumulators and a fixed overhead."""
-    overhead = compiler.data["registers"]["overhead"]
-    live = named("live_registers", accumulators + overhead["value"], "registers")
-    cap = register_cap(compiler.device, threads)
-    return Registers(accumulators, live, minimum(live, cap), cap, overhead["source"])
+    live = named("live_registers", accumulators + compiler.overhead, "registers")
+    cap = compiler.register_cap(threads)
+    return Registers(accumulators, live, minimum(live, cap), cap, compiler.data["registers"]["overhead"]["source"])
 
 
 def pointer_registers(
@@ -44,7 +42,7 @@ def pointer_registers(
     element has its own 64-bit address. Everything else spills on its accumulators alone.
     """
     data = compiler.data["registers"]
-    overhead = data["overhead"]["value"]
+    overhead = compiler.overhead
     a, b = (vectors(compiler, item, threads) for item in operands)
     staged, single, stages = data["one_stage"], data["one_buffer"], Var("num_stages")
     on_mma = negate(any_of(path.wgmma, path.tcgen05))
@@ -68,7 +66,7 @@ def pointer_registers(
         _weighted(used["one_stage"], accumulators, a, b),
         select(on_mma, _weighted(used["mma"], accumulators, a, b), _weighted(used["wgmma"], accumulators, a, b)),
     )
-    cap = register_cap(compiler.device, threads)
+    cap = compiler.register_cap(threads)
     return Registers(accumulators, live, minimum(live if narrow else held, cap), cap, staged["source"])
 
 
@@ -78,7 +76,7 @@ def _weighted(row: Mapping[str, Any], accumulators: Expr, a: Expr, b: Expr) -> E
     return percents // 100 + int(row["base"])
 
 
-def through_tensor_memory(registers: Registers, path: Path, out: DType) -> Registers:
+def through_tensor_memory(compiler: Compiler, registers: Registers, path: Path, out: DType) -> Registers:
     """Where a tile accumulates in tensor memory, a thread holds only its part of the output, in the output's type.
 
     It is read out whole at the end (compiled 3.6 for sm_100: 256 accumulators a thread do not spill, 512 do).
@@ -87,7 +85,9 @@ def through_tensor_memory(registers: Registers, path: Path, out: DType) -> Regis
         return registers
     packed = ceildiv(registers.accumulators * out.bits, 32)
     held = select(path.tcgen05, packed, registers.accumulators)
-    live = registers.live - registers.accumulators + held
+    # The loop's own registers are free again by the time the output is read.
+    after, inside = held + compiler.overhead, registers.live - registers.accumulators
+    live = select(path.tcgen05, maximum(after, inside), registers.live)
     return replace(
         registers,
         accumulators=named("accumulators_per_thread", held, "registers"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tilesearch.kernels.triton.compiler import Compiler
 from tilesearch.kernels.triton.registers import Registers
 from tilesearch.program.form import Program, Role
-from tilesearch.rules.compiled import next_power_of_two, register_cap
+from tilesearch.rules.compiled import next_power_of_two
 from tilesearch.rules.expr import Expr, Var, all_of, ceildiv, const, maximum, minimum, select
 from tilesearch.rules.geometry import Geometry, storage
 from tilesearch.rules.model import named
@@ -44,10 +44,10 @@ def rows_of(compiler: Compiler, program: Program, geometry: Geometry, threads: E
     if widest_weight is not None:
         shared = maximum(partial, select(all_of(rows > 1, warps > along), widest_weight, 0))
     data = compiler.data["registers"]["rows"]
-    cap = register_cap(compiler.device, threads)
+    cap = compiler.register_cap(threads)
     registers = Registers(
         accumulators=named("accumulators_per_thread", held, "registers"),
-        live=named("live_registers", held + data["overhead"], "registers"),
+        live=named("live_registers", held + compiler.overhead, "registers"),
         used=minimum(cap, data["used_base"] + held * data["used_percent"] // 100),
         cap=cap,
         source=data["source"],
@@ -77,10 +77,10 @@ def vector_product(compiler: Compiler, program: Program, geometry: Geometry, thr
     sums = n * batch  # of a step, before they are shared out: each lane has them all
     loaded = ceildiv(n * k, threads) * data["matrix_percent"] + ceildiv(batch * k, threads) * data["vector_percent"]
     wanted = maximum(data["used_base"] + loaded // 100, data["per_sum"] * sums)
-    cap = register_cap(compiler.device, threads)
+    cap = compiler.register_cap(threads)
     registers = Registers(
         accumulators=named("accumulators_per_thread", ceildiv(sums, threads), "registers"),
-        live=named("live_registers", sums + data["overhead"], "registers"),
+        live=named("live_registers", sums + compiler.overhead, "registers"),
         used=minimum(cap, wanted),
         cap=cap,
         source=data["source"],
@@ -95,11 +95,11 @@ def elements_of(compiler: Compiler, program: Program, geometry: Geometry, thread
     tile = maximum(*(geometry.region(t) for t in program.tensors))
     held = ceildiv(tile, threads) * len(program.tensors)
     data = compiler.data["registers"]["rows"]
-    cap = register_cap(compiler.device, threads)
+    cap = compiler.register_cap(threads)
     registers = Registers(
         accumulators=named("accumulators_per_thread", const(0), "registers"),
-        live=named("live_registers", held + data["overhead"], "registers"),
-        used=minimum(cap, held + data["overhead"]),
+        live=named("live_registers", held + compiler.overhead, "registers"),
+        used=minimum(cap, held + compiler.overhead),
         cap=cap,
         source=data["source"],
     )

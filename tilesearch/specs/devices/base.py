@@ -98,14 +98,13 @@ class Device(Spec):
     ) -> Effective:
         if policy not in self.policy_names():
             hint = suggest(policy, self.policy_names())
-            raise InputError(Issue(f"{self.name} has no policy {policy!r}", hint=hint))
+            raise InputError(Issue(f"{self.name} has no policy {policy!r}", "model.roofs", hint=hint))
         choices = self.policies.get(policy, {})
         fixed = choices.get(name)
         if fixed is None and policy not in BUILT_IN_POLICIES:
             named = ", ".join(choices)
-            raise InputError(
-                Issue(f"policy {policy!r} of {self.name} names no calibration for {name}; it names {named}")
-            )
+            message = f"policy {policy!r} of {self.name} names no calibration for {name}; it names {named}"
+            raise InputError(Issue(message, "model.roofs"))
         if policy == "predict" and name == "bandwidth" and read_share is not None:
             fixed = None
         try:

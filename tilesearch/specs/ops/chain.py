@@ -17,7 +17,8 @@ _OWN = ("name", "input_from", "output_in_memory", "op")
 class Link(BaseModel):
     """One operator of a chain. `input_from` is ``NAME.out``: an earlier operator and a tensor that it writes.
 
-    The tensor takes the place of the first input with as many elements. `output_in_memory` says that the output
+    The tensor takes the place of the first input of its type whose shape is the same, or joins or cuts neighbouring
+    axes. `output_in_memory` says that the output
     must be in memory all the same: another kernel reads it, or its rounding there is part of the result.
     """
 

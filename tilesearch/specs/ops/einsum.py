@@ -21,12 +21,14 @@ class Einsum(OpSpec):
     combination of all indices); the default is a multiplication less than there are inputs, and an addition
     where something is summed, so 2 for a product of two.
 
-    Two inputs that share summed indices, with indices of their own in the output, are a matrix product: block_m
-    tiles the first one's output indices, block_n the second one's, block_k the summed ones, each flattened;
-    shared output indices are batches, one a block. With indices of one input only, a matrix-vector product
-    (block_n, block_k). Anything else: block_n tiles the last output index and block_m the others, flattened; a
-    block reads the summed indices whole. The default roof is the tensor core of the first input's type for a
-    matrix product, the CUDA core otherwise; special functions run on ``sfu.fp32``.
+    Two inputs that share summed indices, with indices of their own in the output, are a matrix product:
+    block_m tiles the first one's output indices, block_n the second one's, block_k the summed ones, each
+    flattened; shared output indices are batches, one a block. With indices of one input only, a matrix-vector
+    product (block_n, block_k). Anything else: block_n tiles the last output index and block_m the others,
+    flattened; block_k tiles the summed ones, the longest run of them that the same inputs have, and the rest
+    is walked one by one; inputs are staged step by step. A split (split_k) is over what block_k tiles. The
+    default roof is the tensor core of the first input's type for a matrix product, the CUDA core otherwise;
+    special functions run on ``sfu.fp32``.
     """
 
     kind: Literal["einsum"] = "einsum"
