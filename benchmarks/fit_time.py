@@ -137,7 +137,7 @@ def main() -> None:
         print(f"{name} = {value}" + (f", spread {spread[name]:.3f}" if spread else ""))
 
 
-TRAFFIC = ("l2_reach", "l2_sharpness", "wave_drift")
+TRAFFIC = ("l2_reach", "l2_sharpness", "drift_alone", "drift_shared")
 """Constants fitted to counters of memory traffic, not to times."""
 
 

@@ -57,6 +57,8 @@ class Metrics(Record):
     time_low_us: float | None = None
     time_high_us: float | None = None
     dram_bytes: int | None = None
+    dram_low_bytes: int | None = None
+    dram_high_bytes: int | None = None
     l2_bytes: int | None = None
     cycles: int | None = None
     ii: int | None = None

@@ -31,6 +31,9 @@ _PICO = 10**6
 
 _MOST_PS = 10**18
 
+_SETTLED = 2
+"""Where drifted blocks read this many times what blocks in step do, or more, `dram_bytes` is 11 % off in the mean."""
+
 _UNMEASURED = TimeError(low_80=0.6, high_80=1.6, low_90=0.5, high_90=2.0, source="a judgement: nothing was measured")
 """The interval where no measurement stands behind a prediction."""
 
@@ -61,6 +64,8 @@ class Times:
             "time_low_us": round(float(self.low_us[place]), 6),
             "time_high_us": round(float(self.high_us[place]), 6),
             "dram_bytes": int(self.prediction.dram_bytes[place]),
+            "dram_low_bytes": int(self.prediction.dram_least[place]),
+            "dram_high_bytes": int(self.prediction.dram_most[place]),
             "l2_bytes": int(self.prediction.l2_bytes[place]),
         }
 
@@ -105,8 +110,13 @@ class Timing:
         return [f"time_us: calibrated on {name}; the interval holds 80 % of measured kernels of the tile's class"]
 
     def story(self, times: Times, place: int) -> str:
-        """Where the time of one tile goes."""
-        return breakdown(times.prediction, place)
+        """Where the time of one tile goes, and what of its bytes the model cannot settle."""
+        told = breakdown(times.prediction, place)
+        least, most = (float(v[place]) for v in (times.prediction.dram_least, times.prediction.dram_most))
+        if most < _SETTLED * least:
+            return told
+        span = f"{least / 1e6:,.0f} to {most / 1e6:,.0f} MB"
+        return f"{told}; DRAM reads are {span}, as blocks keep in step or drift apart"
 
 
 def timing_of(problem: Problem, model: Model | None = None) -> Timing:

@@ -91,7 +91,7 @@ def test_constants_are_few_and_said_to_be_what_they_are():
     names = [f.name for f in fields(Constants) if f.name in table]
     assert len(names) == len(fields(Constants)) - 3  # sms, clock and strength are no entries of [time]
     assert all(table[name].kind in ("measured", "fitted", "pinned") and table[name].source for name in names)
-    traffic = ("l2_reach", "l2_sharpness", "wave_drift")
+    traffic = ("l2_reach", "l2_sharpness", "drift_alone", "drift_shared")
     assert all(table[n].spread is not None for n in names if table[n].kind == "fitted" and n not in traffic)
     assert set(load_device("h200").time_errors) == set(CLASSES)
 

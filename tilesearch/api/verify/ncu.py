@@ -18,19 +18,20 @@ from tilesearch.api.verify.times.cases import DEVICE
 from tilesearch.api.verify.times.read import gemm_row
 from tilesearch.api.verify.times.rows import Timed
 from tilesearch.errors import InputError, Issue
-from tilesearch.models.time import Constants, constants_of, launch_of, predict
+from tilesearch.models.time import Constants, Launch, constants_of, launch_of, predict
 from tilesearch.program import lower
 from tilesearch.rules.columns import value_columns
 from tilesearch.specs.devices import load_device
 
 _INTO_SMS, _READS = "l1tex_m_xbar2l1tex_read_bytes_sum", "dram_bytes_read_sum"
+_SETTLED, _BOUND = 2, 0.07
 _REREAD = 1.15
 """Reads above this many times the compulsory bytes: data was fetched from memory again."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """One profiled launch: bytes as counted and as modelled."""
+    """One profiled launch: bytes as counted and as modelled; `least` and `most` bound the modelled reads."""
 
     row: Timed
     group: int
@@ -38,14 +39,29 @@ class Counted:
     reads: float
     modelled_sms: float
     modelled_reads: float
+    least: float
+    most: float
     compulsory: float
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """One row of counters, and the launch it was counted on."""
+
+    row: Timed
+    group: int
+    launch: Launch
+    into_sms: float
+    reads: float
 
 
 def verify_ncu(files: list[Path]) -> VerifyAnswer:
     """Errors of ``l2_bytes`` and ``dram_bytes``, as shares of what the profiler counted. Only reports.
 
     stats: for ``l2_to_sm`` and ``dram_reads``: rows, `mean`, `median` and `worst` absolute error, and the bias;
-    ``dram_reads_again`` the same over launches that fetch data again. The worst rows are named.
+    ``dram_reads_again`` the same over launches that fetch data again, ``dram_reads_settled`` over those whose bounds
+    are less than a factor of two apart; ``dram_bounds_hold``: share of launches within 7 % of their bounds. The worst
+    rows are named.
     """
     tally = Tally("ncu")
     counted = [row for path in files for row in _counted(path)]
@@ -57,6 +73,11 @@ def verify_ncu(files: list[Path]) -> VerifyAnswer:
     tally.stats["dram_reads"] = _errors(reads)
     if again.any():
         tally.stats["dram_reads_again"] = _errors(reads[again])
+    settled = np.array([c.most < _SETTLED * c.least for c in counted])
+    if settled.any():
+        tally.stats["dram_reads_settled"] = _errors(reads[settled])
+    held = [c.least * (1 - _BOUND) <= c.reads <= c.most * (1 + _BOUND) for c in counted]
+    tally.stats["dram_bounds_hold"] = float(np.mean(held))
     answer = tally.answer()
     for what, ratio in (("L2 to SM", into), ("DRAM reads", reads)):
         for i in np.argsort(-np.abs(ratio - 1))[:3]:
@@ -77,26 +98,34 @@ def _errors(ratio: Any) -> dict[str, float]:
 
 
 def _counted(path: Path) -> Iterator[Counted]:
+    constants = constants_of(load_device(DEVICE))
+    assert isinstance(constants, Constants), constants
+    for one in profiled(path):
+        found, program = predict(one.launch, constants), one.launch.program
+        inputs = sum(program.tensor_bytes(t) for t in program.tensors if t not in program.outputs)
+        yield Counted(
+            one.row,
+            one.group,
+            one.into_sms,
+            one.reads,
+            modelled_sms=float(found.l2_bytes[0]),
+            modelled_reads=float(found.dram_bytes[0]),
+            least=float(found.dram_least[0]),
+            most=float(found.dram_most[0]),
+            compulsory=float(inputs),
+        )
+
+
+def profiled(path: Path) -> Iterator[Profiled]:
+    """The launches of a table of counters. Raises `InputError` for another table."""
     rows = list(table_rows(path))
     if not rows or not {"M", "N", "K", "config", _INTO_SMS, _READS} <= set(rows[0]):
         hint = f"columns wanted: M, N, K, config, {_INTO_SMS}, {_READS}"
         raise InputError(Issue("these rows are no counters that can be replayed", source=str(path), hint=hint))
-    constants = constants_of(load_device(DEVICE))
-    assert isinstance(constants, Constants), constants
     for number, data in enumerate(rows):
         row = gemm_row(number, data, 1.0, True)
         group = int(data.get("GM") or row.tile.get("group_m", 8))
         model = model_of(make(row.build_op or row.op, DEVICE, kernel=row.kernel))
         columns = value_columns(model.names, [complete_tile(model, {**row.tile, "group_m": group})])
-        program = lower(row.op)
-        found = predict(launch_of(program, model, columns), constants)
-        inputs = sum(program.tensor_bytes(t) for t in program.tensors if t not in program.outputs)
-        yield Counted(
-            row,
-            group,
-            float(data[_INTO_SMS]),
-            float(data[_READS]),
-            float(found.l2_bytes[0]),
-            float(found.dram_bytes[0]),
-            float(inputs),
-        )
+        launch = launch_of(lower(row.op), model, columns)
+        yield Profiled(row, group, launch, float(data[_INTO_SMS]), float(data[_READS]))

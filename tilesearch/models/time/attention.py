@@ -90,7 +90,7 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
         lines=zero,
         dispatch=grid * c.block_dispatch,
     )
-    memory = Memory(reads=reads, writes=partial, miss=np.ones_like(m), output=partial)
+    memory = Memory(reads, partial, np.ones_like(m), partial, least=reads, most=reads)
     return block, chip, memory
 
 

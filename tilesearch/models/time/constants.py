@@ -35,7 +35,9 @@ class Constants:
     dram_stream: float
     l2_reach: float
     l2_sharpness: float
-    wave_drift: float
+    l2_copies: float
+    drift_alone: float
+    drift_shared: float
     dirty_lines: float
     shared_line: float
     merged_share: float

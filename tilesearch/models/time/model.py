@@ -27,10 +27,15 @@ CLASSES = (
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted times in us and bytes, a column each; `kind` is the place of a candidate's class in `CLASSES`."""
+    """Predicted times in us and bytes, a column each; `kind` is the place of a candidate's class in `CLASSES`.
+
+    `dram_least` and `dram_most` bound the reads of memory: blocks in step, and blocks that drift apart.
+    """
 
     time_us: Values
     dram_bytes: Values
+    dram_least: Values
+    dram_most: Values
     l2_bytes: Values
     kind: NDArray[np.int64]
     block: Block
@@ -62,6 +67,8 @@ def predict(launch: Launch, constants: Constants) -> Prediction:
     return Prediction(
         time_us=composed.time * 1e-3,
         dram_bytes=memory.reads,
+        dram_least=memory.least,
+        dram_most=memory.most,
         l2_bytes=_into_sms(launch, constants),
         kind=classes_of(launch),
         block=block,

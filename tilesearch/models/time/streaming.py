@@ -78,5 +78,6 @@ def _streamed(
         dispatch=launch["grid"] * c.block_dispatch,
     )
     written = float(sum(program.tensor_bytes(t) for t in program.outputs))
-    memory = Memory(reads=moved - written, writes=zero + written, miss=np.ones_like(zero), output=partial)
+    reads = moved - written
+    memory = Memory(reads, zero + written, np.ones_like(zero), partial, least=reads, most=reads)
     return block, chip, memory

@@ -56,12 +56,17 @@ class Order:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that a launch moves from and to memory, and the share of its loads that L2 does not have."""
+    """Bytes that a launch moves from and to memory, and the share of its loads that L2 does not have.
+
+    `least` and `most` bound the reads, whose place in between depends on how far blocks drift apart.
+    """
 
     reads: Values
     writes: Values
     miss: Values
     output: Values
+    least: Values
+    most: Values
 
 
 def order_of(launch: Launch, matrix: Matrix, constants: Constants) -> Order:
@@ -89,37 +94,97 @@ def order_of(launch: Launch, matrix: Matrix, constants: Constants) -> Order:
 
 
 def memory_of(launch: Launch, matrix: Matrix, order: Order, constants: Constants) -> Memory:
-    """Reads and writes of DRAM: what every kernel must move, and what L2 has lost by the time it is wanted again."""
-    block_m, block_n, split = launch["block_m"], launch["block_n"], launch["split_k"]
+    """Reads and writes of DRAM: what every kernel must move, and what L2 has lost by the time it is wanted again.
+
+    The blocks of the first wave start in step. They drift apart from wave to wave, faster where an SM holds several of
+    them, and what L2 serves then depends on how far apart in time blocks are that want the same panel. `least` and
+    `most` are the reads at either end of this; between them stands the share that has drifted.
+    """
+    split = launch["split_k"]
     a, b = matrix.m * matrix.k * matrix.a_bytes, matrix.n * matrix.k * matrix.b_bytes
-    one_wave = order.tiles <= order.flight
-    in_group = np.minimum(order.group * order.columns, order.tiles)
-    # Waves that touch a row panel while its group is walked, groups that touch a column panel, and column panels that
-    # the end of a wave cuts.
-    waves_a = np.where(one_wave, 1, np.minimum(1 + (in_group - 1) / order.flight, order.columns))
-    groups_b = np.maximum(1, np.minimum(order.rows / order.group, order.tiles / order.flight))
-    groups_b = np.where(one_wave, 1, groups_b)
-    cut_b = np.where(one_wave, 0, groups_b * np.minimum(1, (order.group - 1) / order.flight))
-    panel_a, panel_b = matrix.k * matrix.a_bytes, matrix.k * matrix.b_bytes
-    tile_out = block_m * block_n * matrix.out_bytes
-    wave = order.tile_rows * block_m * panel_a + order.tile_columns * block_n * panel_b + order.flight * tile_out
-    group = np.maximum(wave, order.group * block_m * panel_a + matrix.n * panel_b + in_group * tile_out)
-
-    def lost(distance: Values) -> Values:
-        power = np.minimum(distance / constants.l2_reach, 1e6) ** constants.l2_sharpness
-        return power / (1 + power)
-
-    # Blocks of a wave do not walk K in step: those that share a panel are up to `wave_drift` of the wave apart.
-    apart = lost(constants.wave_drift * wave)
-    reads_a = 1 + (waves_a - 1) * lost(wave) + np.maximum(order.columns - waves_a, 0) * apart
-    reads_b = 1 + (groups_b - 1) * lost(group) + cut_b * lost(wave)
-    reads_b = reads_b + np.maximum(order.rows - groups_b - cut_b, 0) * apart
-    reads = a * reads_a + b * reads_b
+    panels = _Panels(launch, matrix, order, constants)
+    in_step = panels.in_step()
+    apart = np.where(order.resident > 1, constants.drift_shared, constants.drift_alone)
+    share = 1 - np.exp(-apart * (np.ceil(order.tiles / order.flight) - 1))
+    reads, drifted = in_step, in_step
+    for _ in range(_ROUNDS):
+        drifted = panels.drifted(reads)
+        reads = (1 - share) * in_step + share * drifted
     output = matrix.m * matrix.n * matrix.out_bytes * split
     writes = output * np.clip((output + a + b) / constants.l2_reach - 0.5, 0, 1)
-    touched = order.tile_rows * block_m * panel_a + order.tile_columns * block_n * panel_b
+    touched = panels.touched
     miss = np.clip(reads / np.maximum(1, touched * np.maximum(1, order.tiles / order.flight)), 0, 1)
-    return Memory(reads=reads, writes=writes, miss=miss, output=output)
+    return Memory(
+        reads=reads,
+        writes=writes,
+        miss=miss,
+        output=output,
+        least=np.minimum(in_step, drifted),
+        most=np.maximum(in_step, drifted),
+    )
+
+
+_ROUNDS = 4
+"""Rounds in which drifted blocks settle: what they fetch again pushes out what others want. More change nothing."""
+
+
+class _Panels:
+    """How often panels of A and B are read from memory, by the two ways in which blocks may walk K."""
+
+    def __init__(self, launch: Launch, matrix: Matrix, order: Order, constants: Constants) -> None:
+        self.order, self.c = order, constants
+        self.a, self.b = matrix.m * matrix.k * matrix.a_bytes, matrix.n * matrix.k * matrix.b_bytes
+        self.panel_a, self.panel_b = matrix.k * matrix.a_bytes, matrix.k * matrix.b_bytes
+        block_m, block_n = launch["block_m"], launch["block_n"]
+        in_group = np.minimum(order.group * order.columns, order.tiles)
+        tile_out = block_m * block_n * matrix.out_bytes
+        rows, columns = order.tile_rows * block_m * self.panel_a, order.tile_columns * block_n * self.panel_b
+        self.touched = rows + columns
+        self.wave = self.touched + order.flight * tile_out
+        group = order.group * block_m * self.panel_a + matrix.n * self.panel_b + in_group * tile_out
+        self.group_bytes = np.maximum(self.wave, group)
+        self.one_wave = order.tiles <= order.flight
+        self.groups = np.maximum(1, np.minimum(order.rows / order.group, order.tiles / order.flight))
+
+    def in_step(self) -> Values:
+        """Reads where the blocks of a wave want the same step of K together: L2 serves all but the first.
+
+        A row panel is wanted by every wave that touches its group, a column panel by every group and again where the
+        end of a wave cuts it.
+        """
+        order = self.order
+        waves = np.ceil(order.tiles / order.flight)
+        waves_a = np.minimum(1 + (waves - 1) / np.ceil(order.rows / order.group), order.columns)
+        cut_b = self.groups * np.minimum(1, (order.group - 1) / order.flight)
+        reads_a = 1 + (waves_a - 1) * self._lost(self.wave)
+        reads_b = 1 + (self.groups - 1) * self._lost(self.group_bytes) + cut_b * self._lost(self.wave)
+        return np.where(self.one_wave, self.a + self.b, self.a * reads_a + self.b * reads_b)
+
+    def drifted(self, reads: Values) -> Values:
+        """Reads where blocks are anywhere along K: a panel is there if another block wanted it shortly before.
+
+        `reads` are those of the whole launch, of which a wave's time sees a wave's share. Users of a panel come at
+        random, so the bytes in between are spread exponentially.
+        """
+        order = self.order
+        fetched = np.maximum(self.wave, reads * order.flight / order.tiles)
+        together_a = np.maximum(1, order.flight / order.tile_rows)
+        together_b = np.maximum(1, order.flight / (order.tile_columns * order.group))
+        reads_a = 1 + np.maximum(order.columns - 1, 0) * self._gone(fetched / together_a)
+        near = np.maximum(order.rows / order.group - self.groups, 0) * self._gone(fetched / together_b)
+        reads_b = 1 + (self.groups - 1) * self._lost(self.group_bytes) + near
+        return np.where(self.one_wave, self.a + self.b, self.a * reads_a + self.b * reads_b)
+
+    def _lost(self, distance: Values) -> Values:
+        """Share of a panel that L2 no longer has, by the bytes touched since: a sharp fall at its reach."""
+        power = np.minimum(distance / self.c.l2_reach, 1e6) ** self.c.l2_sharpness
+        return np.asarray(power / (1 + power))
+
+    def _gone(self, mean: Values) -> Values:
+        """The same where the bytes touched since are spread exponentially about `mean`, each line held in
+        `l2_copies` partitions.
+        """
+        return np.exp(-np.minimum(self.c.l2_reach / (self.c.l2_copies * mean), 700.0))
 
 
 def misaligned(launch: Launch, matrix: Matrix) -> Values:
