@@ -100,7 +100,11 @@ class SpaceSummary(Record):
 
 
 class SolveAnswer(Record):
-    """Which tiles fit, best first."""
+    """Which tiles fit, best first.
+
+    Where times were searched and not listed, by the model no tile takes less than `bound_us`, and the first takes
+    `gap` more than that, as a share.
+    """
 
     problem: str
     device: str
@@ -116,6 +120,8 @@ class SolveAnswer(Record):
     elapsed_s: float
     candidates: list[Candidate]
     notes: list[str]
+    bound_us: float | None = None
+    gap: float | None = None
 
     @property
     def best(self) -> Candidate:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilesearch.answers import Counts, SolveAnswer, SpaceSummary
+from tilesearch.api.branching import LISTED, Proof, fastest, size_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.api.ranking import Ranked, candidates, rank_tiles, tile_columns, timed
-from tilesearch.api.timing import Filters, Rank, Timing, exact_rank_of, rank_of, require_times, timing_of
-from tilesearch.engines.base import Deadline, Engine, Outcome, Progress, Request, Status
+from tilesearch.api.timing import Filters, Rank, Times, Timing, exact_rank_of, rank_of, require_times, timing_of
+from tilesearch.engines.base import Deadline, Engine, Outcome, Progress, Request, Status, Tiles
 from tilesearch.engines.registry import engine as engine_named
 from tilesearch.errors import InputError, Issue, UnsupportedError
 from tilesearch.rules.expr import TRUE, Expr, negate
@@ -64,8 +66,13 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
     by_time = rank == "time" and "time" not in built.keys
     key = None if by_time and timing.constants is not None else rank_key(built, problem, rank)
     request = Request(built, problem.search.allow_soft, deadline, progress)
-    name, outcome = _run(problem, request, None if filters else key)
-    _filter(filters, timing, outcome)
+    searched = _search(problem, request, timing, filters) if key is None else None
+    if searched is not None:
+        name, (outcome, proof) = "vector", searched
+    else:
+        name, outcome = _run(problem, request, None if filters else key)
+        proof = None
+        _filter(filters, timing, outcome)
     if key is None:
         ranked = _by_time(built, timing, outcome, problem.search.top)
     else:
@@ -90,6 +97,8 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
         proved_optimal=status in (Status.COMPLETE, Status.OPTIMAL),
         elapsed_s=round(deadline.elapsed, 6),
         candidates=listed,
+        bound_us=None if proof is None else proof.bound_us,
+        gap=None if proof is None else proof.gap,
         notes=[
             *built.notes,
             *outcome.notes,
@@ -97,6 +106,26 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
             *([f"the first takes {timing.story(shown, 0)}"] if shown is not None and rank == "time" else []),
         ],
     )
+
+
+def _search(
+    problem: Problem, request: Request, timing: Timing, filters: Filters
+) -> tuple[Outcome, Proof | None] | None:
+    """The fastest tiles of a set that is too large to time one and all; None where it is not."""
+    if problem.search.engine not in ("auto", "vector") or cartesian(request.model.domains) <= LISTED:
+        return None
+    decided = replace(request, model=_decided(request.model), attribute=False)
+    size = size_of(decided)
+    if size is not None and size <= LISTED:
+        return None
+
+    def keep(tiles: Tiles, times: Times) -> NDArray[np.bool_]:
+        passed = filters.passed(tile_columns(request.model, tiles), times).values()
+        return np.asarray(np.logical_and.reduce(list(passed)), dtype=bool)
+
+    outcome, proof = fastest(decided, timing, problem.search.top, keep if filters else None)
+    outcome.feasible = size if size is not None and not filters else None
+    return outcome, proof
 
 
 def _filter(filters: Filters, timing: Timing, outcome: Outcome) -> None:

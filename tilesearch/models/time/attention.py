@@ -14,7 +14,7 @@ _GROUP, _FRAGMENT, _K_BYTES, _WGMMA_M = 4, 16, 32, 64
 _LANES = 128  # fp32 lanes of an SM, whatever the vendor's name for its cores
 
 
-class _Shape:
+class Shape:
     """Extents of an attention program."""
 
     def __init__(self, program: Program) -> None:
@@ -37,7 +37,7 @@ class _Shape:
 
 def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]:
     """One block, the chip-wide times and the bytes of memory; a causal mask shortens the mean block."""
-    shape, f = _Shape(launch.program), c.clock
+    shape, f = Shape(launch.program), c.clock
     m, n, warps, split = launch["block_m"], launch["block_n"], launch["num_warps"], launch["split_k"]
     wgmma = launch["wgmma"] > 0
     k_steps = (shape.head + shape.value) * shape.size / _K_BYTES
@@ -94,7 +94,7 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
     return block, chip, memory
 
 
-def _steps(shape: _Shape, m: Values, n: Values, split: Values) -> Values:
+def _steps(shape: Shape, m: Values, n: Values, split: Values) -> Values:
     """Steps of the mean block: the tiles of scores that the mask does not hide whole."""
     whole = np.ceil(np.ceil(shape.keys / n) / split)
     if shape.kept >= 1:

@@ -44,7 +44,7 @@ class Launch:
         return replace(self, columns={**self.columns, **extra})
 
 
-_DEFAULTS = {
+DEFAULTS = {
     "wgmma": 0.0, "tma": 0.0, "buffers": 1.0, "narrow": 0.0, "live_registers": 0.0, "register_cap": 255.0,
     "persistent": 0.0, "warps_m": 0.0, "producer": 0.0, "programs_per_sm": 1.0, "flat": 1.0, "second": 0.0,
 }  # fmt: skip
@@ -63,7 +63,7 @@ def launch_of(
         metric = model.metrics.get(name)
         if metric is not None and metric.expr is not None:
             columns[name] = _column(read(metric.expr), rows)
-    for name, default in _DEFAULTS.items():
+    for name, default in DEFAULTS.items():
         fact = model.facts.get(name)
         columns[name] = np.full(rows, default) if fact is None else _column(read(fact), rows)
     for name, values in (extra or {}).items():
