@@ -74,11 +74,11 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
         proof = None
         _filter(filters, timing, outcome)
     if key is None:
-        ranked = _by_time(built, timing, outcome, problem.search.top)
+        ranked, shown = _by_time(built, timing, outcome, problem.search.top)
     else:
         ranked = rank_tiles(built, outcome.tiles, key, problem.search.top, outcome.listed)
+        shown = timing.of(built, tile_columns(built, ranked.tiles))
     listed = candidates(built, ranked, problem.search.allow_soft)
-    shown = timing.of(built, tile_columns(built, ranked.tiles))
     listed = [c.model_copy(update={"metrics": timed(c.metrics, shown, i)}) for i, c in enumerate(listed)]
     status = _status(outcome)
     return SolveAnswer(
@@ -149,15 +149,15 @@ def _filter(filters: Filters, timing: Timing, outcome: Outcome) -> None:
         outcome.status = Status.INFEASIBLE
 
 
-def _by_time(model: Model, timing: Timing, outcome: Outcome, top: int) -> Ranked:
-    """The first tiles by time; those whose interval overlaps the first one's count as tied."""
+def _by_time(model: Model, timing: Timing, outcome: Outcome, top: int) -> tuple[Ranked, Times | None]:
+    """The first tiles by time, and their times; those whose interval overlaps the first one's count as tied."""
     times = timing.of(model, tile_columns(model, outcome.tiles))
     if times is None:
-        return Ranked(outcome.tiles, [])
+        return Ranked(outcome.tiles, []), None
     ranked = rank_tiles(model, outcome.tiles, times.picoseconds, top, outcome.listed)
     shown = timing.of(model, tile_columns(model, ranked.tiles))
     count = int(times.tied.sum()) if outcome.listed else None
-    return Ranked(ranked.tiles, [] if shown is None else [count if tied else 1 for tied in shown.tied])
+    return Ranked(ranked.tiles, [] if shown is None else [count if tied else 1 for tied in shown.tied]), shown
 
 
 def rankable(model: Model, problem: Problem) -> tuple[Problem, list[str]]:
