@@ -229,6 +229,7 @@ def _attention(frame: Frame) -> Model:
 _Footprint = Callable[..., rowwise.Footprint]
 _ROWWISE: dict[str, _Footprint] = {
     "reduction": rowwise.rows_of,
+    "rows": rowwise.fused_rows,
     "gemv": rowwise.vector_product,
     "elementwise": rowwise.elements_of,
 }

@@ -55,6 +55,28 @@ def rows_of(compiler: Compiler, program: Program, geometry: Geometry, threads: E
     return Footprint(shared, registers, rows * columns)
 
 
+def fused_rows(compiler: Compiler, program: Program, geometry: Geometry, threads: Expr) -> Footprint:
+    """Rows of several tokens at once, normalised, turned and quantised in registers, each row a power of two long.
+
+    Where several warps share a row, each leaves one partial sum a row in shared memory.
+    """
+    columns = next_power_of_two(program.dim("d").extent)
+    rows, warps = geometry.tile(program.dim("token")) * geometry.tile(program.dim("row")), Var("num_warps")
+    held = ceildiv(rows * columns, threads)
+    data = compiler.data["registers"]["fused_rows"]
+    wanted = data["used_base"] + held * data["used_percent"] // 100
+    along = named("warps_along_row", maximum(1, warps // rows), "warps")
+    cap = compiler.register_cap(threads)
+    registers = Registers(
+        accumulators=named("accumulators_per_thread", held, "registers"),
+        live=named("live_registers", wanted, "registers"),
+        used=minimum(cap, wanted),
+        cap=cap,
+        source=data["source"],
+    )
+    return Footprint(select(along > 1, 4 * rows * along, 0), registers, rows * columns)
+
+
 def _size(tree: Expr) -> int:
     return int(getattr(tree, "value", 0))
 

@@ -80,6 +80,7 @@ class Constants:
     softmax_serial: float
     rescale_operations: float
     row_element: float
+    row_start: float
     row_spill: float
     vector_step: float
     vector_product: float

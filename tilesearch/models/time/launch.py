@@ -16,6 +16,7 @@ Values = NDArray[np.float64]
 
 _METRICS = ("blocks_per_sm", "accumulators_per_thread", "grid", "traffic_bytes")
 _VARIABLES = ("block_m", "block_n", "block_k", "num_stages", "num_warps", "split_k", "group_m")
+_PER_BLOCK = ("tokens_per_block", "rows_per_block")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Launch:
     buffers: stages that the operand with fewest keeps. narrow: operands loaded an element at a time.
     live_registers, register_cap: what a thread must hold, and may. persistent: blocks walk the tiles.
     warps_m: warps along M, 0 where the Triton rule gives them. producer: a warpgroup of its own feeds the others.
-    programs_per_sm, flat: of a persistent kernel. second: a kernel that adds partial results follows whatever split_k.
+    programs_per_sm, flat: of a persistent kernel. row_steps: tiles of rows that a block takes in turn.
+    second: a kernel that adds partial results follows whatever split_k.
     """
 
     program: Program
@@ -47,6 +49,7 @@ class Launch:
 DEFAULTS = {
     "wgmma": 0.0, "tma": 0.0, "buffers": 1.0, "narrow": 0.0, "live_registers": 0.0, "register_cap": 255.0,
     "persistent": 0.0, "warps_m": 0.0, "producer": 0.0, "programs_per_sm": 1.0, "flat": 1.0, "second": 0.0,
+    "row_steps": 1.0,
 }  # fmt: skip
 
 
@@ -57,7 +60,7 @@ def launch_of(
     rows = len(next(iter(tiles.values())))
     read = _reader(model, tiles)
     columns: dict[str, Values] = {}
-    for name in _VARIABLES:
+    for name in (*_VARIABLES, *_PER_BLOCK):
         columns[name] = tiles[name].astype(np.float64) if name in tiles else np.ones(rows)
     for name in _METRICS:
         metric = model.metrics.get(name)

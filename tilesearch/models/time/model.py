@@ -51,7 +51,7 @@ def physics_of(program: Program) -> Physics | None:
         return matrix_launch
     if program.kind == "gemv":
         return vector_launch
-    return rows_launch if program.kind == "reduction" else None
+    return rows_launch if program.kind in ("reduction", "rows") else None
 
 
 def predict(launch: Launch, constants: Constants) -> Prediction:

@@ -13,18 +13,23 @@ _WARP, _VECTOR = 32, 16  # threads of a warp; bytes of the widest load
 
 
 def rows_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]:
-    """A block loads its rows at once, reduces and writes them: one step, ranked by the elements of a thread."""
+    """A block loads its rows at once, reduces and writes them: one step, ranked by the elements of a thread.
+
+    Fused rows are rows of several tokens; a block may take several tiles of them in turn.
+    """
     program = launch.program
     warps, held = launch["num_warps"], launch["accumulators_per_thread"]
-    columns = float(program.dims[-1].extent)
+    columns = float(program.dim("d").extent if program.kind == "rows" else program.dims[-1].extent)
     size = program.tensors[0].dtype.bits / 8
-    loaded = launch["block_m"] * columns * size
+    rows = launch["block_m"] * launch["tokens_per_block"] * launch["rows_per_block"]
+    loaded = rows * columns * size
     live = np.maximum(0.0, launch["live_registers"] - launch["register_cap"])
     spill = np.where(live > 0, c.row_spill * held * warps / c.clock, 0)
-    work = c.row_element * held * warps / c.clock
+    work = (c.row_start + c.row_element * held) * warps / c.clock
     sums = c.l2_latency * np.log2(np.maximum(2.0, warps)) / 8  # partial sums of warps meet in shared memory
     latency = c.l2_latency + c.dram_latency + loaded / c.stage_rate
-    return _streamed(launch, c, latency, work + spill, sums, np.ones_like(warps), {"arithmetic": work, "spills": spill})
+    parts = {"arithmetic": work, "spills": spill}
+    return _streamed(launch, c, latency, work + spill, sums, launch["row_steps"], parts)
 
 
 def vector_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]:
@@ -56,8 +61,9 @@ def _streamed(
     outputs = float(sum(t.elements for t in program.outputs))
     follows = (split > 1) | (launch["second"] > 0)
     partial = np.where(follows, split * outputs * 4, 0.0)
+    grid = launch["grid"] / launch["row_steps"]
     block = Block(
-        grid=launch["grid"],
+        grid=grid,
         resident=resident,
         steps=steps,
         added=added,
@@ -75,7 +81,7 @@ def _streamed(
         dram=(moved + np.minimum(moved, c.dirty_lines)) / c.dram_stream,
         l2=launch["traffic_bytes"] / c.l2_to_sm,
         lines=zero,
-        dispatch=launch["grid"] * c.block_dispatch,
+        dispatch=grid * c.block_dispatch,
     )
     written = float(sum(program.tensor_bytes(t) for t in program.outputs))
     reads = moved - written

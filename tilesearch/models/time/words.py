@@ -23,7 +23,7 @@ def covered(program: Program, language: str, variant: str | None) -> bool:
     if program.kind == "attention":
         names = {t.name for t in program.tensors}
         return "block_table" not in names and len({c.b for c in program.contractions}) > 1
-    return program.kind == "reduction" and program.split is None
+    return program.kind == "rows" or (program.kind == "reduction" and program.split is None)
 
 
 def breakdown(prediction: Prediction, place: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from tilesearch.api.verify.feasibility.rows import Build, Skipped
 from tilesearch.api.verify.feasibility.triton import second_set_build
 from tilesearch.api.verify.times.rows import Timed
 from tilesearch.errors import InputError, Issue
-from tilesearch.specs.ops import Attention, Gemm
+from tilesearch.specs.ops import Attention, Gemm, Rows
 
 Reader = Callable[[int | str, dict[str, Any]], Timed | Skipped | None]
 
@@ -22,6 +23,20 @@ _TILELANG = {"language": "tilelang", "version": "0.1.15"}
 # A build without divisibility hints is one of extents that 16 does not divide, whatever shape it then ran on.
 _UNHINTED = {"m": 301, "n": 515, "k": 263}
 
+_FUSED = Rows.model_validate(
+    {
+        "tokens": 4096,
+        "heads": (32, 8),
+        "head_dim": 128,
+        "dtype": "bf16",
+        "steps": ("rmsnorm", "rope", "quant"),
+        "tables": (
+            {"name": "cos_sin", "bytes": 1024, "index": ("token",), "staged": True},
+            {"name": "norm_weights", "bytes": 512, "index": (), "staged": False},
+        ),
+    }
+)
+
 _POWER_LIMITED_FLOPS = 1e11
 """Products above this many operations heat the card when they run back to back (notes on the H200)."""
 
@@ -29,7 +44,7 @@ _POWER_LIMITED_FLOPS = 1e11
 def read_times(files: list[Path]) -> Iterator[Timed | Skipped]:
     """Every measured row of `files`. Raises `InputError` for a file whose columns are those of no known kind."""
     for path in files:
-        rows = list(table_rows(path))
+        rows = _designs(path) or list(table_rows(path))
         reader = _reader_of(path, rows)
         for number, row in enumerate(rows):
             place = number if len(files) == 1 else f"{path.name}:{number}"
@@ -49,12 +64,38 @@ def _reader_of(path: Path, rows: list[dict[str, Any]]) -> Reader:
         ({"what", "shape", "config", "med_us"}, _fp8_and_attention),
         ({"kind", "config", "time_us"}, _second_set),
         ({"block_M", "threads", "swizzle", "ms"}, _tilelang),
+        ({"design", "rows_at_once", "cold_med_us"}, _fused_rows),
     )
     for wanted, reader in known:
         if wanted <= columns:
             return reader
     hint = "columns wanted: " + "; or ".join(", ".join(sorted(wanted)) for wanted, _ in known)
     raise InputError(Issue("these rows are no times that can be replayed", source=str(path), hint=hint))
+
+
+def _designs(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file that names designs of one fused kernel, each with its figures; none for other files."""
+    if path.suffix != ".json":
+        return []
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return [{"design": name, **figures} for name, figures in found.items() if "rows_at_once" in figures]
+
+
+def _fused_rows(place: int | str, row: dict[str, Any]) -> Timed:
+    """A design of the seed's worked example: rmsnorm, rope and quantisation of every head of 4096 tokens."""
+    held = int(row["rows_at_once"])
+    return Timed(
+        place=place,
+        kind="fused_rows",
+        shape="x".join(str(extent) for extent in (_FUSED.tokens, sum(_FUSED.heads), _FUSED.head_dim)),
+        op=_FUSED,
+        kernel=_TRITON,
+        tile={"tokens_per_block": 1, "rows_per_block": held, "num_warps": int(row["num_warps"])},
+        config=str(row["design"]),
+        time_us=float(row["cold_med_us"]),
+        cool=True,
+        extra={"row_steps": int(row["rows"]) // held},
+    )
 
 
 def _shape(row: dict[str, Any]) -> dict[str, int]:
