@@ -81,6 +81,7 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
         ends_again=ends,
         persistent=zero,
         extra=np.where(follows, c.second_launch + 2 * partial / c.dram_stream, 0),
+        longest=np.ceil(np.ceil(shape.keys / n) / split),
         parts={"tensor cores": tensor, "softmax": softmax, "spills": spill, "issue": overhead},
     )
     reads = np.full_like(m, shape.bytes)

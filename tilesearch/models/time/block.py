@@ -25,7 +25,8 @@ class Block:
     `steps` of its loop; `added`: what a step costs an SM for each block that is resident; `alone`: the chain of
     dependent work within one step, which another block can hide; `latency`: from a load to its data; `ahead`: steps
     that loads run in front. `ends`: start, first fill and epilogue, of which `ends_again` remain for every further
-    tile of a persistent block. `extra` is added outside the SM (a second kernel).
+    tile of a persistent block. `extra` is added outside the SM (a second kernel). `longest`: steps of the longest
+    block, where blocks differ.
     """
 
     grid: Values
@@ -40,6 +41,7 @@ class Block:
     persistent: Values
     extra: Values
     parts: Mapping[str, Values]
+    longest: Values | None = None
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,19 @@ def compose(block: Block, chip: Chip, constants: Constants) -> Composed:
     blur = constants.smear * np.maximum(0, 1 - 2 / np.maximum(full, 1))
     blur = np.where(block.persistent > 0, 0, blur)
     sm = stepped - blur * np.maximum(0, stepped - fluid) + (block.ends - block.ends_again)
+    sm = sm + _uneven(block, full, np.maximum(period, resident * block.added))
     chip_time = norm(constants.norm_chip, sm, chip.dram, chip.l2, chip.lines)
     time = np.maximum(chip_time, chip.dispatch) + constants.launch_floor + block.extra
     busy = np.maximum(1, np.minimum(resident, np.ceil(block.grid / sms)))
     stalled = np.maximum(0, 1 - busy * block.added / np.maximum(busy * block.added, period))
     ends = block.ends_again / np.maximum(steady, 1e-9)
     return Composed(time, sm, np.maximum(0, sm - fluid), period, stalled, np.minimum(ends, 1))
+
+
+def _uneven(block: Block, full: Values, step: Values) -> Values | float:
+    """What blocks of different lengths add: a launch of one wave lasts as long as its longest block; with several,
+    SMs are done at times spread over the last block, so that half of its excess is waited for.
+    """
+    if block.longest is None:
+        return 0.0
+    return np.where(full > 0, 0.5, 1.0) * np.maximum(0, block.longest - block.steps) * step

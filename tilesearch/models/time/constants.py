@@ -59,6 +59,7 @@ class Constants:
     loop_overhead: float
     loop_warps: float
     producer_overhead: float
+    producer_wait: float
     copy_issue: float
     narrow_a: float
     narrow_b: float

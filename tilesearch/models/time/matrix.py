@@ -108,8 +108,12 @@ class _Step:
         added = norm(c.norm_sm, self.tensor, self.shared, self.copies) + self.spill + self.overhead
         chain = self.m / _WGMMA_M / (self.warps_m / _GROUP) * (self.n / self.columns / self.warps_n)
         chain = np.where(self.wgmma, chain * c.wgmma_chain, c.mma_chain) * self.k_steps / f
-        self.alone = norm(c.norm_sm, self.tensor, self.shared, chain) + self.spill + self._serialised()
-        self.added = added + self._out_of_bounds(added)
+        # Consumers of a producer warpgroup wait for their products before they hand a stage back.
+        handed = norm(c.norm_sm, self.tensor, self.shared) + c.producer_wait / f
+        chained = norm(c.norm_sm, self.tensor, self.shared, chain) + self._serialised()
+        self.alone = np.where(self.producer, handed, chained) + self.spill
+        self.filled = self._out_of_bounds()
+        self.added = added + np.maximum(0, self.filled - added) / self.order.rows
 
     def _spilled(self) -> Values:
         """Registers of a thread that live in local memory."""
@@ -123,13 +127,15 @@ class _Step:
         Seen in times only (8 shapes of fp8, 4 of int8); the compiler's reason is not known.
         """
         waits = self.wgmma & (self.size == 1) & ((self.warps > _GROUP) | self.matrix.integer)
-        return np.where(waits & ~self.producer, self.c.serialised_8bit / self.c.clock, 0)
+        return np.where(waits, self.c.serialised_8bit / self.c.clock, 0)
 
-    def _out_of_bounds(self, added: Values) -> Values:
-        """Rows of a TMA box outside the tensor are filled one by one: the last row of tiles is that much slower."""
+    def _out_of_bounds(self) -> Values:
+        """Rows of a TMA box outside the tensor are filled one by one, and what is loaded after them waits: the last
+        row of tiles is that much slower.
+        """
         rows = np.where(self.tma & ~self.producer, self.order.rows * self.m - self.matrix.m, 0)
         lines = rows * self.k * self.size / _TMA_LINE
-        return np.maximum(0, lines * self.c.out_of_bounds_row / self.c.clock - added) / self.order.rows
+        return np.asarray(lines * self.c.out_of_bounds_row / self.c.clock)
 
     def block(self, memory: Memory) -> Block:
         """The block that loops over these steps."""
@@ -155,7 +161,7 @@ class _Step:
             steps=np.ceil(np.ceil(matrix.k / self.k) / split),
             added=self.added,
             alone=self.alone,
-            latency=latency + self.copies,
+            latency=latency + self.copies + self.filled / order.rows,
             ahead=ahead,
             ends=ends,
             ends_again=np.where(persistent, again, ends),

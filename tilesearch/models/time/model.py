@@ -20,7 +20,8 @@ from tilesearch.program.form import Program
 Physics = Callable[[Launch, Constants], tuple[Block, Chip, Memory]]
 
 CLASSES = (
-    "wgmma, pipelined", "mma", "8 bits", "split", "one stage", "spills", "no hints", "attention", "decode", "streaming",
+    "wgmma, pointers", "wgmma, TMA", "producer", "persistent", "mma", "8 bits", "split", "one stage", "spills",
+    "no hints", "attention", "decode", "rows", "vectors",
 )  # fmt: skip
 """Classes of candidates with errors of their own, in the order of `Prediction.kind`."""
 
@@ -90,16 +91,19 @@ def classes_of(launch: Launch) -> NDArray[np.int64]:
     if program.kind == "attention":
         return np.full(launch.rows, CLASSES.index("decode" if program.profile == "decode" else "attention"))
     if not program.contractions:
-        return np.full(launch.rows, CLASSES.index("streaming"))
+        return np.full(launch.rows, CLASSES.index("vectors" if program.kind == "gemv" else "rows"))
     narrow = program.tensor(program.contractions[0].a).dtype.bits <= 8
     rules = [
         (launch["narrow"] > 0, "no hints"),
         (launch["live_registers"] > launch["register_cap"], "spills"),
+        (launch["producer"] > 0, "producer"),
         (launch["num_stages"] <= 1, "one stage"),
         ((launch["split_k"] > 1) | (launch["second"] > 0), "split"),
+        (launch["persistent"] > 0, "persistent"),
         (np.full(launch.rows, narrow), "8 bits"),
         (launch["wgmma"] <= 0, "mma"),
+        (launch["tma"] > 0, "wgmma, TMA"),
     ]
     masks = [mask for mask, _ in rules]
     chosen = [CLASSES.index(name) for _, name in rules]
-    return np.asarray(np.select(masks, chosen, CLASSES.index("wgmma, pipelined")), dtype=np.int64)
+    return np.asarray(np.select(masks, chosen, CLASSES.index("wgmma, pointers")), dtype=np.int64)

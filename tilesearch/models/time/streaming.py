@@ -25,7 +25,8 @@ def rows_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]:
     loaded = rows * columns * size
     live = np.maximum(0.0, launch["live_registers"] - launch["register_cap"])
     spill = np.where(live > 0, c.row_spill * held * warps / c.clock, 0)
-    work = (c.row_start + c.row_element * held) * warps / c.clock
+    start = c.row_start if program.kind == "rows" else 0.0
+    work = (start + c.row_element * held) * warps / c.clock
     sums = c.l2_latency * np.log2(np.maximum(2.0, warps)) / 8  # partial sums of warps meet in shared memory
     latency = c.l2_latency + c.dram_latency + loaded / c.stage_rate
     parts = {"arithmetic": work, "spills": spill}
