@@ -14,6 +14,7 @@ _WARP, _GROUP = 32, 4  # threads of a warp, warps of a warpgroup
 _FRAGMENT_M, _FRAGMENT_N = 16, 8  # the accumulator of one mma, which is also a warp's share of a wgmma's rows
 _K_BYTES = 32  # of K that one matrix instruction consumes, of every operand type
 _WGMMA_M, _WGMMA_N = 64, 256  # rows of a wgmma, and its most columns
+_LANES = 128  # fp32 lanes of an SM
 _TMA_LINE = 128  # bytes of a row of a TMA box with the widest swizzle
 _HELD_BACK = 65  # registers of a thread that stay in use beside spilled accumulators (ptxas, 255 - 190)
 
@@ -122,12 +123,15 @@ class _Step:
         return np.where(live > cap, np.where(self.narrow, live - cap, accumulators), 0)
 
     def _serialised(self) -> Values:
-        """8-bit products wait for their wgmma within each step: int8 ones, and fp8 ones of two and more warpgroups.
+        """8-bit products wait for their wgmma within each step, and their sums are added up on the CUDA cores
+        meanwhile: int8 ones, and fp8 ones of two and more warpgroups.
 
-        Seen in times only (8 shapes of fp8, 4 of int8); the compiler's reason is not known.
+        Seen in times only (8 shapes of fp8, 4 of int8), which grow with the accumulators of the block; the compiler's
+        reason is not known.
         """
         waits = self.wgmma & (self.size == 1) & ((self.warps > _GROUP) | self.matrix.integer)
-        return np.where(waits, self.c.serialised_8bit / self.c.clock, 0)
+        added = self.m * self.n * self.c.serialised_8bit / _LANES
+        return np.where(waits, added / self.c.clock, 0)
 
     def _out_of_bounds(self) -> Values:
         """Rows of a TMA box outside the tensor are filled one by one, and what is loaded after them waits: the last
