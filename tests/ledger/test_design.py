@@ -75,6 +75,22 @@ def test_the_diagnosis_of_the_naive_design(example):
     assert any("6 waves instead of 4" in risk for risk in example.diagnosis.risks)
 
 
+def test_the_largest_bound_is_named(example):
+    """The H200 took 103 us for A, which dispatch explains (99.9), not the traffic (70); C is bound by memory."""
+    naive, chosen = example.diagnosis.naive, example.diagnosis.chosen
+    assert any(f.startswith("the largest bound is block dispatch: block dispatch 99.9 us") for f in naive.findings)
+    assert any(f.startswith("the largest bound is DRAM") for f in chosen.findings)
+
+
+def test_rows_of_eight_and_of_a_token_are_alike(example):
+    """B and C differ by 4 % on the H200 where their traffic differs by 36 %: L2 holds the tables for both."""
+    problem = ts.load_problem("qk_norm_rope_quant")
+    for count in (8, 40):
+        space = {"rows_per_block": [count], "tokens_per_block": [1], "num_warps": [4]}
+        findings = ts.design(problem, space=space).diagnosis.chosen.findings
+        assert any(f.startswith("the largest bound is DRAM: DRAM 14.4 us") for f in findings)
+
+
 def test_diminishing_return_with_tokens_free():
     sheet = ts.design(ts.load_problem("qk_norm_rope_quant_tokens")).tile
     rows = {row.rows: row for row in sheet.candidates}

@@ -56,6 +56,7 @@ class Metrics(Record):
     time_us: float | None = None
     time_low_us: float | None = None
     time_high_us: float | None = None
+    time_sustained_us: float | None = None
     dram_bytes: int | None = None
     dram_low_bytes: int | None = None
     dram_high_bytes: int | None = None

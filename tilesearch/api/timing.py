@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tilesearch.errors import InputError
 from tilesearch.kernels.registry import rule_names, timed_rules
-from tilesearch.models.time import CLASSES, Constants, Prediction, constants_of, launch_of, physics_of, predict
+from tilesearch.models.time import CLASSES, Constants, Launch, Prediction, constants_of, launch_of, physics_of, predict
+from tilesearch.models.time.power import power_of, sustained_us
 from tilesearch.models.time.words import breakdown, covered
 from tilesearch.program import lower
 from tilesearch.program.form import Program
@@ -40,11 +41,15 @@ _UNMEASURED = TimeError(low_80=0.6, high_80=1.6, low_90=0.5, high_90=2.0, source
 
 @dataclass(frozen=True)
 class Times:
-    """Times of tiles, a column each: `low` and `high` hold 80 % of what was measured in a tile's class."""
+    """Times of tiles, a column each: `low` and `high` hold 80 % of what was measured in a tile's class.
+
+    `sustained`: run back to back under the power limit; NaN where nothing is known of that.
+    """
 
     prediction: Prediction
     low_us: Values
     high_us: Values
+    sustained_us: Values
 
     @property
     def picoseconds(self) -> NDArray[np.int64]:
@@ -63,6 +68,9 @@ class Times:
             "time_us": round(float(self.prediction.time_us[place]), 6),
             "time_low_us": round(float(self.low_us[place]), 6),
             "time_high_us": round(float(self.high_us[place]), 6),
+            "time_sustained_us": None
+            if np.isnan(self.sustained_us[place])
+            else round(float(self.sustained_us[place]), 6),
             "dram_bytes": int(self.prediction.dram_bytes[place]),
             "dram_low_bytes": int(self.prediction.dram_least[place]),
             "dram_high_bytes": int(self.prediction.dram_most[place]),
@@ -84,9 +92,18 @@ class Timing:
         """Times of tiles given as columns by variable; None where there is no model, or no tile."""
         if self.constants is None or not columns or not len(next(iter(columns.values()))):
             return None
-        prediction = predict(launch_of(self.program, model, columns), self.constants)
+        launch = launch_of(self.program, model, columns)
+        prediction = predict(launch, self.constants)
         low, high = self.interval(prediction.kind, interval)
-        return Times(prediction, prediction.time_us * low, prediction.time_us * high)
+        time = prediction.time_us
+        return Times(prediction, time * low, time * high, self._sustained(launch, time))
+
+    def _sustained(self, launch: Launch, time: Values) -> Values:
+        """Times back to back; NaN where the power of the device, or of such kernels, was not measured."""
+        power = power_of(self.device)
+        if power is None or not self.validated:
+            return np.full(launch.rows, np.nan)
+        return sustained_us(launch, time, power)
 
     def interval(self, kinds: NDArray[np.int64], share: int = 80) -> tuple[Values, Values]:
         """Measured over predicted time: the bounds that hold `share` percent, for each candidate's class."""

@@ -1,5 +1,6 @@
 """rank = "time" in solve, check, prune and explain; users' rules on times; verify times and verify ncu."""
 
+import json
 import time
 from pathlib import Path
 
@@ -115,6 +116,41 @@ def test_verify_times():
         assert stats["mape"] < 0.1
         assert stats["time"]["top1"] > max(stats[other]["top1"] for other in ("carver", "traffic", "random"))
     assert 0.7 < answer.stats["coverage_80"] < answer.stats["coverage_90"] <= 1
+
+
+def test_verify_times_of_fused_rows(tmp_path):
+    """A of the seed's designs is bound by dispatch, B and C are alike."""
+    figures = {
+        "A w1": (1, 1, 1, 103.04),
+        "A w4": (1, 1, 4, 181.98),
+        "B w2": (8, 8, 2, 30.66),
+        "C w2": (40, 8, 2, 29.38),
+    }
+    named = ("rows", "rows_at_once", "num_warps", "cold_med_us")
+    path = tmp_path / "designs.json"
+    path.write_text(json.dumps({name: dict(zip(named, row, strict=True)) for name, row in figures.items()}))
+    stats = verify("times", [path]).stats["kinds"]["fused_rows"]
+    assert stats["mape"] < 0.12
+    assert stats["time"]["top5"] == 1
+
+
+def test_fused_rows_are_ranked_in_triton():
+    problem = ts.load_problem("qk_norm_rope_quant")
+    space = {"rows_per_block": [1, 2, 4, 8], "num_warps": [1, 2, 4], "tokens_per_block": [1]}
+    answer = ts.solve(problem.op, "h200", kernel="triton", space=space, rank="time", top=50)
+    times = {(c.tile.rows_per_block, c.tile.num_warps): c.metrics.time_us for c in answer.candidates}
+    assert times[1, 1] == pytest.approx(103.04, rel=0.05)  # measured
+    assert times[8, 2] == pytest.approx(30.66, rel=0.1)
+    assert times[1, 4] > 1.4 * times[1, 1]
+
+
+def test_sustained_times():
+    """Back to back a large product meets the power limit: 224 us were measured where the cool launch takes 186."""
+    tile = {"block_m": 128, "block_n": 256, "block_k": 64, "num_stages": 3, "num_warps": 8}
+    metrics = ts.check(OP, "h200", tile, kernel=TRITON).metrics
+    assert metrics.time_sustained_us == pytest.approx(224, rel=0.1)
+    small = ts.Gemm(m=1024, n=1024, k=1024, dtype="fp16")
+    assert ts.check(small, "h200", tile, kernel=TRITON).metrics.time_sustained_us is None
 
 
 def test_verify_ncu():

@@ -136,6 +136,7 @@ def gemm_row(place: int | str, row: dict[str, Any], time_us: float, cool: bool) 
         config=row["config"],
         time_us=time_us,
         cool=cool,
+        hot_us=_first(row.get("hot_med_us", "")),
         build_op=Gemm(**_UNHINTED, dtype="fp16") if spec == "gen" and kernel == "gemm_ptr" else None,
     )
 

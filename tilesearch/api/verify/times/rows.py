@@ -15,7 +15,8 @@ class Timed:
     `kind` names the set of kernels that are ranked against each other, `shape` the problem within it. `build_op` is
     an operator whose kernel is built as the measured one was (a build that was given no divisibility hints, say);
     None where the operator itself is. `cool` says that the reading was taken at the device's full clock, so that
-    errors are judged by it. `extra` overrides columns of the launch that no tile variable stands for.
+    errors are judged by it; `hot_us` is the time back to back, without rests. `extra` overrides columns of the launch
+    that no tile variable stands for.
     """
 
     place: int | str
@@ -28,6 +29,7 @@ class Timed:
     time_us: float
     cool: bool
     build_op: OpSpec | None = None
+    hot_us: float | None = None
     extra: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -13,6 +13,7 @@ from tilesearch.api.timing import Timing
 from tilesearch.api.verify.replay import Tally
 from tilesearch.api.verify.times.cases import DEVICE, Case, cases_of
 from tilesearch.api.verify.times.score import Pool, Values, errors, pools, ranking, within
+from tilesearch.api.verify.times.sustained import sustained_stats
 from tilesearch.errors import InputError, Issue
 from tilesearch.models.time import Constants, constants_of, predict
 from tilesearch.models.time.folds import constants_without, seen
@@ -29,7 +30,8 @@ def verify_times(files: list[Path]) -> VerifyAnswer:
     stats, over all rows and again by kind under ``kinds``: for each ranking `topN` (geometric mean over shapes of
     the best time over the best among the first N; rows that tie are drawn at random) and `topN_worst`; `mape`,
     `median_ape`, `coverage_80` and `coverage_90` over rows with a cool measurement; `within_10`: rows predicted
-    within 10 % of the best, their median number and the worst shape's loss.
+    within 10 % of the best, their median number and the worst shape's loss. ``sustained``: mean error of the time
+    back to back, where it was measured, and that of the cool prediction taken for it.
     """
     cases, skipped = cases_of(files)
     tally = Tally("times")
@@ -47,6 +49,9 @@ def verify_times(files: list[Path]) -> VerifyAnswer:
         )
         for kind in kinds
     }
+    hot = sustained_stats(cases, times)
+    if hot is not None:
+        tally.stats["sustained"] = hot
     answer = tally.answer()
     known = sum(seen(DEVICE, shape) for shape in {shape for _, shape in by_pool})
     answer.notes.append(
