@@ -186,9 +186,9 @@ def cube(
 ) -> Cost:  # fmt: skip
     """One matrix product: interval = operations / rate, latency = interval + base.
 
-    `operand_bytes` are the sizes of operands that stand in L1. As shipped they cost nothing more. Intended:
-    each is loaded through MTE1, in steps that run beside the Cube, so the loads hold MTE1 (their intervals
-    add up) and the product takes as long as the slower of the two.
+    `operand_bytes` are the sizes of operands that stand in L1. As shipped they cost nothing more. Otherwise
+    each is loaded through MTE1, in steps that run beside the Cube, so the loads hold MTE1 (see `operand_load`)
+    and the product takes as long as the slower of the two.
     """
     rate = cube_rate(device, kind)
     base = known(device, rate.base, f"the latency of the Cube for {kind}")
@@ -196,9 +196,9 @@ def cube(
     time = clock.quotient(operations, known(device, rate.operations, f"the rate of the Cube for {kind}"))
     interval = maximum(time, 1) if clock.rounds else time
     latency = time + clock.cycles(base)
-    if mode != "intended" or not operand_bytes:
+    if mode == "shipped" or not operand_bytes:
         return Cost(latency, interval, frozenset("M"))
-    loads = operand_load(device, operand_bytes)
+    loads = operand_load(device, operand_bytes, clock)
     return Cost(maximum(latency, loads), maximum(interval, loads), frozenset(("M", "MTE1")), less={"MTE1": loads})
 
 

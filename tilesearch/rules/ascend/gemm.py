@@ -12,6 +12,7 @@ from tilesearch.rules.ascend.costs import WHOLE, Clock, Cost, Mode
 from tilesearch.rules.ascend.kernel import Kernel, Statement, Store, chain, either, held, queues
 from tilesearch.rules.expr import Expr, any_of, ceildiv, const, maximum, minimum, total
 from tilesearch.rules.geometry import Geometry, storage
+from tilesearch.rules.limits import number
 from tilesearch.specs.devices.ascend import AscendDevice
 from tilesearch.specs.dtypes import DType
 
@@ -23,13 +24,18 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {
     "sigmoid": ("special",),
     "tanh": ("special",),
 }
+OUT_PATH = "l0c_ub_dual"
+"""The path on which a tile goes from the Cube's side to its Vector cores."""
+
 _NAMED = {**_ACTIVATIONS, "bias": (), "c_in": ("add",), "scaling": ("mul", "add")}
-_LANES = 2
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A tile's trees: elements along m, n and k, bytes of the tiles of a and b, and of their rows in memory."""
+    """A tile's trees: elements along m, n and k, bytes of the tiles of a and b, and of their rows in memory.
+
+    `lanes` is how many Vector cores share the output tile.
+    """
 
     product: Contraction
     m: Expr
@@ -42,6 +48,7 @@ class Shape:
     a_bytes: Expr
     b_bytes: Expr
     rows: tuple[Expr, Expr]
+    lanes: int
 
     @property
     def accumulator_bytes(self) -> Expr:
@@ -51,10 +58,10 @@ class Shape:
     @property
     def rows_per_core(self) -> Expr:
         """Rows of the output tile that one Vector core works on: the tile is split along m."""
-        return ceildiv(self.m, _LANES)
+        return ceildiv(self.m, self.lanes)
 
 
-def shape_of(program: Program, geometry: Geometry) -> Shape:
+def shape_of(program: Program, geometry: Geometry, device: AscendDevice) -> Shape:
     """The tile of a program that is one product of two staged tensors. Raises `InputError` for any other."""
     product = program.contraction
     names = {t.name for t in program.tensors if t.staged}
@@ -72,7 +79,8 @@ def shape_of(program: Program, geometry: Geometry) -> Shape:
     sizes = [storage(geometry.region(t), t.dtype) for t in (a, b)]
     rows = [storage(geometry.tile(program.owner(t.axes[-1].terms[0][0])), t.dtype) for t in (a, b)]
     kind = costs.cube_kind(computed, product.scaled)
-    return Shape(product, m, n, k, a, b, program.outputs[0], kind, sizes[0], sizes[1], (rows[0], rows[1]))
+    lanes = number(device, "vector_per_cube")
+    return Shape(product, m, n, k, a, b, program.outputs[0], kind, sizes[0], sizes[1], (rows[0], rows[1]), lanes)
 
 
 def epilogue_of(program: Program) -> tuple[tuple[str, bool], ...]:
@@ -107,7 +115,7 @@ def _share(program: Program, shape: Shape, tensor: Tensor) -> Expr:
     return storage(shape.n if by_row else shape.rows_per_core * shape.n, tensor.dtype)
 
 
-def stores_of(program: Program, shape: Shape, device: AscendDevice) -> tuple[Store, ...]:
+def stores_of(program: Program, shape: Shape) -> tuple[Store, ...]:
     """The buffers of a tile. Operands pass whole through L0; each Vector core holds half of the output tile."""
     bias = any(t.name == "bias" for t in program.tensors)
     found = [
@@ -216,7 +224,7 @@ def _after(
         found.append(Statement(f"copy {t.name}", moved, (), (f"{t.name}_ub",)))
     inputs = ("c_ub", *(f"{t.name}_ub" for t in addends_of(program)))
     row = storage(shape.n, shape.product.acc)
-    out = costs.copy(device, "l0c_ub_dual", sizes["c_ub"], row, mode)
+    out = costs.copy(device, OUT_PATH, sizes["c_ub"], row, mode)
     found.append(Statement("copy out", out, ("c_l0",), ("c_ub",)))
     often = {True: shape.rows_per_core, False: shape.rows_per_core * shape.n}
     operations = [(kind, often[by_row]) for kind, by_row in epilogue_of(program)]
