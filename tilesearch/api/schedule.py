@@ -87,11 +87,14 @@ def _verdict(model: Model, tile: Mapping[str, int]) -> tuple[list[str], list[str
     the user's, or one that was required, filters tiles; the kernel runs without it.
     """
     one = {name: 1 if name == "num_stages" else value for name, value in tile.items()}
-    stopped, remarks = [], []
+    stopped: list[str] = []
+    remarks: list[str] = []
     for report in judge(model, one).reports:
         if report.ok is False and report.hard:
             ours = report.id.startswith("C")
             (stopped if ours else remarks).append(f"{report.id} is broken: {report.detail}")
+        elif report.ok is None:
+            remarks.append(f"{report.id} is {report.detail}")
     return stopped, remarks
 
 

@@ -103,6 +103,9 @@ def rank_key(model: Model, problem: Problem) -> Expr:
         return model.keys[rank]
     needed = {"carver": "priority", "traffic": "traffic_bytes", "time": "time_us"}[rank]
     metric = model.metrics.get(needed)
+    cycles = model.metrics.get("cycles")
+    if rank == "time" and cycles is not None:
+        metric = cycles
     reason = metric.reason if metric is not None else f"no time model for {problem.device.name}"
     other = ", ".join(model.keys)
     raise InputError(

@@ -19,8 +19,8 @@ class Explanation:
     """The critical cycle and what binds: a pipe (``Cube``, ``MTE2``, …), ``buffer NAME``, ``chain`` or ``nothing``.
 
     ``nothing``, with an empty cycle: a schedule that is not proved the best, and in which nothing forbids a
-    shorter period. `order_matters` says that another order of the tasks has no such cycle: that none has a shorter period
-    was then proved by search.
+    shorter period. `order_matters` says that another order of the tasks has no such cycle: that none has a shorter
+    period was then proved by search, where the period is proved.
     """
 
     cycle: Cycle

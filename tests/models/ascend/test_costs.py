@@ -55,6 +55,11 @@ def test_a_wrong_row_is_found(tmp_path):
     path.write_text(json.dumps({"cases": {"gm_l1": [{**row, "input": {}}]}}))
     with pytest.raises(InputError, match=r"input\.bytes"):
         verify("ascend-tasks", [path])
+    path.write_text(
+        json.dumps({"cases": {"l1_l0": [{**row, "id": "odd", "family": "l1_l0", "input": {"bytes": 64, "dst": "l9"}}]}})
+    )
+    with pytest.raises(InputError, match="odd: ascend950 has no path 'l1_l9'"):
+        verify("ascend-tasks", [path])
 
 
 @pytest.mark.parametrize(

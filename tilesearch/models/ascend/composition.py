@@ -11,6 +11,7 @@ from functools import reduce
 
 Pair = tuple[int, int]
 
+
 def sequence(parts: Sequence[Pair]) -> Pair:
     """Statements in order: ``(L1, I1); (L2, I2) = (max(L1, I1 + L2), I1 + I2)``; a pair with I = 0 is neutral."""
     return reduce(_then, (part for part in parts if part[1]), (0, 0))

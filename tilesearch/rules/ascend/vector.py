@@ -56,7 +56,13 @@ def vector_kernel(
     results = tuple(f"{t.name}_ub" for t in program.outputs)
     operands = tuple(f"{t.name}_ub" for t in read)
     held = tuple(f"{t.name}_ub" for t in program.tensors if t.role is Role.INTERMEDIATE)
-    work = costs.vector(device, _operations(program, geometry, number(device, "vector_per_cube")), 0, total(size[name] for name in operands), mode)
+    work = costs.vector(
+        device,
+        _operations(program, geometry, number(device, "vector_per_cube")),
+        0,
+        total(size[name] for name in operands),
+        mode,
+    )
     writes = [
         Statement(
             f"store {t.name}", _moved(geometry, device, "ub_gm", t, size[f"{t.name}_ub"], mode), (f"{t.name}_ub",), ()
