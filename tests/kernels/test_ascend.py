@@ -286,3 +286,15 @@ def test_bands_that_leave_a_row_without_a_rate_are_refused(tmp_path, bands):
     path = device_file(tmp_path, (r"^bands = \[\{ from_bytes = 0, per_byte = \[2, 1\] \}\]$", f"bands = {bands}"))
     with pytest.raises(InputError, match=r"paths\.l0c_ub_dual\.strided\.bands: bands begin at 0 bytes and rise"):
         load_device(str(path))
+
+
+def test_block_scales_go_to_l0_with_their_operands():
+    mx = ts.BlockScaledGemm(m=4096, n=4096, k=4096, dtype="mxfp8")
+    tile = {"block_m": 128, "block_n": 256, "block_k": 128, "num_stages": 2}
+    operands = (3 + 128 * 128 // 256) + (3 + 256 * 128 // 256)
+    scales = (1 + 128 * 4 // 32) + (1 + 256 * 4 // 32)
+    for mode, held in (("shipped", 0), ("intended", operands + scales)):
+        rules = {"extra": [f"mte1_ii == {held}"], "require": ["II.cube_covers_mte1"]}
+        answer = check(tile, mx, rules=rules, model={"latency": mode})
+        assert answer.verdict == "fits", answer.violations
+        assert rule(answer, "II.cube_covers_mte1").limit == operands + scales

@@ -23,7 +23,7 @@ from tilesearch.rules.ascend.capacity import (
     fractal_rule,
     memory_metric,
 )
-from tilesearch.rules.ascend.costs import cube_rate, operand_load
+from tilesearch.rules.ascend.costs import cube_rate
 from tilesearch.rules.ascend.kernel import MEMORIES, Kernel, Store, chain, period_bound
 from tilesearch.rules.ascend.metrics import Times, launch_model, with_times, without_times
 from tilesearch.rules.ascend.relations import RELATIONS, cube_relations
@@ -219,5 +219,5 @@ def _relations(context: Context, geometry: Geometry, kernel: Kernel) -> tuple[Ru
     if family_of(context.program) != "product":
         return ()
     shape = gemm.shape_of(context.program, geometry, _ascend(context))
-    loads = operand_load(_ascend(context), (shape.a_bytes, shape.b_bytes), kernel.clock)
+    loads = gemm.loads_to_l0(context.program, shape, _ascend(context), kernel.clock)
     return cube_relations(kernel, loads)

@@ -159,6 +159,16 @@ def _scale_bytes(program: Program, tensor: Tensor) -> Expr:
     )
 
 
+def _scales_to_l0(program: Program, shape: Shape) -> list[Expr]:
+    """Bytes of the scales that the Cube applies: they go to L0 with the operands. Others are Vector's work."""
+    return [_scale_bytes(program, t) for t in _scales(program)] if shape.product.scaled else []
+
+
+def loads_to_l0(program: Program, shape: Shape, device: AscendDevice, clock: Clock) -> Expr:
+    """How long what one product reads holds MTE1, in ticks, whatever the mode charges for it."""
+    return costs.operand_load(device, (shape.a_bytes, shape.b_bytes), clock, _scales_to_l0(program, shape))
+
+
 def gemm_kernel(
     program: Program, shape: Shape, device: AscendDevice, mode: Mode, stages: Expr, stores: Sequence[Store]
 ) -> Kernel:
@@ -170,8 +180,8 @@ def gemm_kernel(
         Statement(copy_name(name), costs.copy(device, "gm_l1", sizes[name], None, mode, clock), (), (name,))
         for name in loaded
     ]
-    operands = () if shape.kind.startswith("mx_") else (shape.a_bytes, shape.b_bytes)
-    product = costs.cube(device, shape.kind, shape.m, shape.n, shape.k, mode, operands, clock)
+    operands, scales = (shape.a_bytes, shape.b_bytes), _scales_to_l0(program, shape)
+    product = costs.cube(device, shape.kind, shape.m, shape.n, shape.k, mode, operands, clock, scales)
     body.append(Statement("gemm", product, (*loaded, *(["bias_bt"] if "bias_bt" in sizes else [])), ("c_l0",)))
     k = program.dim(shape.product.k)
     trips = ceildiv(const(k.extent, k.name), shape.k)
@@ -196,7 +206,8 @@ def copy_name(store: str) -> str:
 
 def _clock(device: AscendDevice, shape: Shape) -> Clock:
     rates = [costs.cube_rate(device, shape.kind).operations]
-    rates += [costs.path_of(device, name).bandwidth for name in ("gm_l1", "l1_l0a", "l1_l0b")]
+    paths = ("gm_l1", "l1_l0a", "l1_l0b", *(["l1_sf"] if shape.product.scaled else []))
+    rates += [costs.path_of(device, name).bandwidth for name in paths]
     return Clock.exact(int(r) for r in rates if not isinstance(r, str))
 
 

@@ -74,7 +74,7 @@ def vector_kernel(
 
 
 def _operations(program: Program, geometry: Geometry, lanes: int) -> list[tuple[str, Expr]]:
-    """The program's terms as nodes of a vector block: each operation of a point is one, over one core's share of the tile."""
+    """The program's terms as nodes of a vector block: each operation of a point is one, over a core's share."""
     found: list[tuple[str, Expr]] = []
     for term in program.terms:
         points = product(geometry.tile(program.owner(name)) for name in term.dims)
