@@ -298,3 +298,12 @@ def test_block_scales_go_to_l0_with_their_operands():
         answer = check(tile, mx, rules=rules, model={"latency": mode})
         assert answer.verdict == "fits", answer.violations
         assert rule(answer, "II.cube_covers_mte1").limit == operands + scales
+
+
+def test_cycles_with_a_bias_or_an_added_matrix_are_called_an_estimate():
+    tile = {"block_m": 128, "block_n": 128, "block_k": 64, "num_stages": 2}
+    for extra, said in (({}, False), ({"activation": "relu"}, False), ({"bias": True}, True), ({"c_in": True}, True)):
+        op = ts.Gemm(m=512, n=2048, k=1024, dtype="fp16", **extra)
+        answer = check(tile, op)
+        assert any("cycles are an estimate" in note for note in answer.notes) == said
+        assert schedule(op, "ascend950", tile).ii == answer.metrics.ii

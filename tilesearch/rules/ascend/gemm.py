@@ -24,6 +24,10 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {
     "sigmoid": ("special",),
     "tanh": ("special",),
 }
+_BESIDE_NOTE = (
+    "cycles are an estimate where a bias or an added matrix is copied beside the loop over k: `schedule` finds when"
+)
+
 OUT_PATH = "l0c_ub_dual"
 """The path on which a tile goes from the Cube's side to its Vector cores."""
 
@@ -188,14 +192,10 @@ def gemm_kernel(
     if mode == "seed":
         note = "latency = seed: the seed text's model has the Cube, MTE1 and MTE2, and nothing after the loop"
         return Kernel(tuple(body), trips, tuple(stores), stages, clock=clock, notes=(note,))
-    return Kernel(
-        tuple(body),
-        trips,
-        tuple(stores),
-        stages,
-        _before(device, sizes, mode),
-        _after(program, shape, device, mode, sizes),
-    )
+    before, after = _before(device, sizes, mode), _after(program, shape, device, mode, sizes)
+    beside = before or any(not s.reads for s in after)
+    notes = (_BESIDE_NOTE,) if beside else ()
+    return Kernel(tuple(body), trips, tuple(stores), stages, before, after, notes=notes)
 
 
 def copy_name(store: str) -> str:
