@@ -307,3 +307,17 @@ def test_cycles_with_a_bias_or_an_added_matrix_are_called_an_estimate():
         answer = check(tile, op)
         assert any("cycles are an estimate" in note for note in answer.notes) == said
         assert schedule(op, "ascend950", tile).ii == answer.metrics.ii
+
+
+@pytest.mark.parametrize("mode", ["intended", "shipped"])
+@pytest.mark.parametrize(
+    ("block_m", "block_n", "block_k", "stages"),
+    [(240, 64, 128, 1), (80, 352, 64, 3), (16, 192, 32, 4), (144, 64, 64, 1)],
+)
+def test_the_period_of_tiles_with_a_bias_is_what_the_scheduler_proves(mode, block_m, block_n, block_k, stages):
+    tile = {"block_m": block_m, "block_n": block_n, "block_k": block_k, "num_stages": stages}
+    few, many = (ts.Gemm(m=m, n=7168, k=2048, dtype="bf16", bias=True) for m in (8192, 65536))
+    short, long = (check(tile, op, model={"latency": mode}).metrics for op in (few, many))
+    found = schedule(few, "ascend950", tile, model={"latency": mode})
+    assert found.tiles.status == "optimal"
+    assert long.cycles - short.cycles == found.tiles.ii * (long.waves - short.waves)

@@ -301,9 +301,10 @@ def first_tile(kernel: Kernel, whole: Expr) -> Expr:
 def tile_period(kernel: Kernel, loop: KLoop, whole: Expr) -> Expr:
     """The period of a persistent block's tiles, in ticks.
 
-    The loop holds its pipes and ports throughout (`whole`), so what shares one waits; the first product of the
-    next tile waits until the accumulator has been copied out, and so does what fills the bias table until the
-    last product has read it; a buffer in UB has one version, held from its first writer to its last reader.
+    The loop holds its pipes and ports throughout (`whole`), so what shares one waits; the first product of the next
+    tile waits until the accumulator has been copied out, and so does what fills the bias table until the last
+    product has read it, while the bias is copied before or behind that loop; a buffer in UB has one version, held
+    from its first writer to its last reader.
     """
     pipes = frozenset().union(*(s.cost.pipes for s in kernel.body))
     ports = frozenset().union(*(s.cost.ports for s in kernel.body))
@@ -312,5 +313,11 @@ def tile_period(kernel: Kernel, loop: KLoop, whole: Expr) -> Expr:
     offset = loop.iteration - kernel.body[-1].cost.latency
     released = [maximum(whole + s.cost.latency - offset, whole) for s in kernel.after if "c_l0" in s.reads]
     filled = [whole - offset + s.cost.latency for s in kernel.before if "bias_bt" in s.writes]
+    if filled:
+        copied, fill = kernel.before
+        ahead = copied.cost.interval + fill.cost.latency  # before the loop that it is not for: that one waits
+        # Behind the loop before: the fill begins no later than its own loop, however late that reads it.
+        behind = maximum(copied.cost.interval, copied.cost.latency + maximum(fill.cost.latency - offset, 0))
+        filled.append(whole + minimum(ahead, behind))
     in_ub = [held(kernel.after, s.name) for s in kernel.stores if s.memory == "UB"]
     return maximum(*queued, *released, *filled, *(path for path in in_ub if path is not None))
