@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilesearch.answers import CheckAnswer, OccupancyAnswer, Tile
+import numpy as np
+
+from tilesearch.answers import CheckAnswer, OccupancyAnswer, RuleReport, Tile, Verdict
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of, resolve_device
-from tilesearch.api.ranking import metrics_of
+from tilesearch.api.ranking import metrics_of, timed
+from tilesearch.api.timing import Filters, Times, require_times, timing_of
 from tilesearch.engines.base import Deadline
 from tilesearch.errors import InputError, Issue
 from tilesearch.explanation.judge import judge
 from tilesearch.explanation.nearest import nearest
+from tilesearch.rules.columns import Column
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.expr import const
 from tilesearch.rules.model import Model
@@ -50,22 +54,54 @@ def check_problem(problem: Problem, tile: str | Mapping[str, int]) -> CheckAnswe
     full = complete_tile(built, values)
     wide = built.with_domains({v.name: tuple(sorted({*v.domain, full[v.name]})) for v in built.variables})
     judgement = judge(wide, full)
-    fine = judgement.verdict == "fits"
+    timing, filters = timing_of(problem, wide), Filters(problem, built)
+    require_times(filters, timing, problem.rules.extra)
+    columns = {name: np.array([value], dtype=np.int64) for name, value in full.items()}
+    times = timing.of(wide, columns) if judgement.verdict in ("fits", "spills") else None
+    reports = _timed_reports(filters, columns, times)
+    slow = [report.id for report in reports if report.ok is False]
+    verdict: Verdict = "infeasible" if slow else judgement.verdict
+    fine = verdict == "fits"
     return CheckAnswer(
-        verdict=judgement.verdict,
-        feasible=judgement.verdict in ("fits", "spills"),
+        verdict=verdict,
+        feasible=verdict in ("fits", "spills"),
         tile=Tile(**full),
-        violations=list(judgement.violations),
+        violations=[*judgement.violations, *slow],
         binding=judgement.binding,
-        rules=list(judgement.reports),
-        metrics=metrics_of(wide, full),
+        rules=[*judgement.reports, *reports],
+        metrics=timed(metrics_of(wide, full), times, 0),
         nearest=[] if fine else nearest(built, full, deadline),
         notes=[
             *built.notes,
             *(remark.text for remark in built.remarks if evaluate(remark.when, full)),
             *(f"{m.name}: {m.reason}" for m in built.metrics.values() if m.expr is None),
+            *timing.notes(),
+            *([f"time: {timing.story(times, 0)}"] if times is not None else []),
         ],
     )
+
+
+def _timed_reports(filters: Filters, columns: dict[str, Column], times: Times | None) -> list[RuleReport]:
+    """How the tile fares under users' rules on times; not judged where it has no time."""
+    if not filters:
+        return []
+    passed = {} if times is None else filters.passed(columns, times)
+    shown = "the tile has no time" if times is None else f"time_us = {float(times.prediction.time_us[0]):.4g}"
+    return [
+        RuleReport(
+            id=name,
+            ok=bool(passed[name][0]) if passed else None,
+            hard=True,
+            value=None,
+            limit=None,
+            unit="us",
+            slack=None,
+            formula=filters.texts[int(name.removeprefix("user."))],
+            detail=shown,
+            source=filters.problem.source or "the user",
+        )
+        for name in filters.trees
+    ]
 
 
 def complete_tile(model: Model, values: Mapping[str, int]) -> dict[str, int]:

@@ -12,10 +12,11 @@ from tilesearch.answers import ExplainAnswer, Nearest
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.engines.base import Deadline, Request
 from tilesearch.engines.registry import engine
-from tilesearch.errors import UnsupportedError
+from tilesearch.errors import InputError, Issue, UnsupportedError
 from tilesearch.explanation.conflict import Conflict, find_conflict
 from tilesearch.explanation.judge import slack, verdict_of
 from tilesearch.explanation.nearest import nearest
+from tilesearch.kernels.registry import timed_rules
 from tilesearch.rules.model import Model, Rule
 from tilesearch.specs.ops import OpSpec
 from tilesearch.specs.problems import Problem
@@ -51,6 +52,12 @@ def explain_problem(problem: Problem, deadline: Deadline | None = None) -> Expla
     """`explain` for a problem that is ready. Raises TimeoutError where the time ends with nothing settled."""
     deadline = deadline or Deadline(problem.search.time_limit_s)
     built = model_of(problem)
+    timed = timed_rules(problem.rules.extra)
+    if timed:
+        number, text = next(iter(timed.items()))
+        message = f"{text!r}: explain works on rules over whole numbers, and a time is none"
+        hint = "leave it out: it is a filter on what fits"
+        raise InputError(Issue(message, f"rules.extra[{number - 1}]", problem.source, hint))
     rules = Request(built, problem.search.allow_soft).enforced()
     conflict = find_conflict(built, rules, deadline, engine("cpsat"))
     notes = [f"{rule.id} is not judged: {rule.unknown}" for rule in built.undecided]

@@ -11,6 +11,7 @@ from tilesearch.api.check import check_problem
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.api.preference import pipelined_first
 from tilesearch.api.solve import rankable
+from tilesearch.api.timing import about_time
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.export import export as write
 from tilesearch.kernels.export.registry import target_of
@@ -56,7 +57,7 @@ def _notes(problem: Problem, tile: Mapping[str, int]) -> list[str]:
     answer = check_problem(problem, tile)
     details = [f"{r.id}: {r.detail}" for r in answer.rules if r.ok is False]
     badly = [f"this tile {answer.verdict}: {'; '.join(details)}"] if answer.verdict == "spills" else []
-    return [*badly, *answer.notes]
+    return [*badly, *(note for note in answer.notes if not about_time(note))]
 
 
 def _best(problem: Problem) -> dict[str, int]:

@@ -21,7 +21,10 @@ def pipelined_first(problem: Problem) -> list[Candidate]:
     Reads as many of `solve`'s candidates as share a key with the last one wanted, up to a limit.
     """
     top = problem.search.top
-    found = solve_problem(problem).candidates
+    answer = solve_problem(problem)
+    found = answer.candidates
+    if answer.rank not in _KEYS:
+        return found
     last = found[-1].tied if found else None
     if last is not None and len(found) == top:
         wanted = min(_MOST_TIED, top + last)
@@ -31,15 +34,14 @@ def pipelined_first(problem: Problem) -> list[Candidate]:
     model = model_of(problem)
     tiles = np.array([list(c.tile.as_dict().values()) for c in found], dtype=np.int64)
     waits = idleness(model, tiles, element_bits(lower(problem.op)))
-    ties = _ties(found, problem.search.rank)
+    ties = _ties(found, answer.rank)
     order = sorted(range(len(found)), key=lambda n: (ties[n], int(waits[n]), n))
     return [found[n].model_copy(update={"rank": rank}) for rank, n in enumerate(order[:top], start=1)]
 
 
 def _ties(found: list[Candidate], rank: str) -> list[int]:
-    """For each candidate the place where its tie begins; itself where the rank has no exact key."""
-    name = _KEYS.get(rank)
-    values = [None if name is None else getattr(c.metrics, name) for c in found]
+    """For each candidate the place where its tie begins."""
+    values = [getattr(c.metrics, _KEYS[rank]) for c in found]
     starts: list[int] = []
     for place, value in enumerate(values):
         same = place > 0 and value is not None and value == values[place - 1]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tilesearch.answers import Verdict
+from tilesearch.answers import Metrics, Verdict
 from tilesearch.answers.languages import Kept, PruneAnswer, Rejected
 from tilesearch.api.configurations import Options, configurations, options_of, tile_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.api.judging import JudgedTiles
-from tilesearch.api.ranking import element_bits, idleness, rank_order
+from tilesearch.api.ranking import element_bits, idleness, rank_keys, rank_order, tile_columns, timed
 from tilesearch.api.solve import rank_key, rankable
+from tilesearch.api.timing import Filters, Times, rank_of, require_times, timing_of
+from tilesearch.engines.base import Tiles
 from tilesearch.errors import InputError, Issue
 from tilesearch.program import lower
 from tilesearch.specs.ops import OpSpec
@@ -92,6 +96,47 @@ class _Group:
     problem: Problem
     rows: list[int]
 
+    @cached_property
+    def running(self) -> dict[int, int]:
+        """Positions of the configurations that run, and the rows of `tiles` that are theirs."""
+        runs = [p for p, verdict in enumerate(self.judged.verdicts) if verdict in ("fits", "spills")]
+        return {p: row for row, p in enumerate(runs)}
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """The tiles that run, a row each."""
+        listed = [list(self.judged.tiles[p].values()) for p in self.running]
+        return np.array(listed, dtype=np.int64).reshape(len(listed), len(self.judged.model.names))
+
+    @cached_property
+    def times(self) -> Times | None:
+        """Times of the tiles that run."""
+        model = self.judged.model
+        return timing_of(self.problem, model).of(model, tile_columns(model, self.tiles)) if self.running else None
+
+    @cached_property
+    def slow(self) -> dict[int, list[str]]:
+        """Positions that users' rules on times reject, with the ids of the rules."""
+        filters = Filters(self.problem, self.judged.model)
+        require_times(filters, timing_of(self.problem, self.judged.model), self.problem.rules.extra)
+        if not filters or self.times is None:
+            return {}
+        passed = filters.passed(tile_columns(self.judged.model, self.tiles), self.times)
+        broken = {p: [name for name, good in passed.items() if not good[n]] for p, n in self.running.items()}
+        return {p: names for p, names in broken.items() if names}
+
+    def keys(self) -> NDArray[np.int64]:
+        """What the tiles that run are ranked by, smaller first."""
+        model, rank = self.judged.model, rank_of(self.problem)
+        if rank == "time" and "time" not in model.keys and self.times is not None:
+            return self.times.picoseconds
+        return rank_keys(model, self.tiles, rank_key(model, self.problem, rank))
+
+    def metrics(self, place: int) -> Metrics:
+        """The metrics of one configuration; its time where it runs."""
+        found = self.judged.metrics(place)
+        return timed(found, self.times, self.running[place]) if place in self.running else found
+
 
 class _Batch:
     """All configurations, judged: one model for each set of compiler options."""
@@ -150,19 +195,19 @@ class _Batch:
 
     def verdict(self, i: int) -> Verdict:
         group, place = self.spot[i]
-        verdict = group.judged.verdicts[place]
+        verdict = "infeasible" if place in group.slow else group.judged.verdicts[place]
         return "unknown" if self._in_cluster(i) and verdict != "infeasible" else verdict
 
-    def metrics(self, i: int) -> Any:
+    def metrics(self, i: int) -> Metrics:
         group, place = self.spot[i]
-        return group.judged.metrics(place)
+        return group.metrics(place)
 
     def reasons(self, i: int) -> list[str]:
         """The rules that a configuration breaks, or that cannot be judged for it."""
         if i in self.unread:
             return [UNREADABLE]
         group, place = self.spot[i]
-        broken = group.judged.violations(place)
+        broken = group.judged.violations(place) + group.slow.get(place, [])
         if self.verdict(i) != "unknown":
             return broken
         return [*broken, *group.judged.undecided(place), *([CLUSTER] if self._in_cluster(i) else [])]
@@ -175,16 +220,14 @@ class _Batch:
 
     def _ranked(self, group: _Group) -> list[tuple[bool, int, int, int, int]]:
         """(spills, key, idleness, position within the group, place) of what runs of one group."""
-        runs = [p for p, i in enumerate(group.rows) if self.verdict(i) in ("fits", "spills")]
-        if not runs:
+        if not group.running:
             return []
-        model = group.judged.model
-        key = rank_key(model, group.problem)
-        tiles = np.array([list(group.judged.tiles[p].values()) for p in runs], dtype=np.int64)
-        waits = idleness(model, tiles, element_bits(lower(group.problem.op)))
-        keys = group.judged.column(key).tolist()
-        order = rank_order(model, tiles, key, waits).tolist()
-        return [
-            (self.verdict(group.rows[runs[n]]) == "spills", keys[runs[n]], int(waits[n]), position, group.rows[runs[n]])
+        model, keys = group.judged.model, group.keys()
+        waits = idleness(model, group.tiles, element_bits(lower(group.problem.op)))
+        order = rank_order(model, group.tiles, keys, waits).tolist()
+        places = [group.rows[p] for p in group.running]
+        ranked = [
+            (self.verdict(places[n]) == "spills", int(keys[n]), int(waits[n]), position, places[n])
             for position, n in enumerate(order)
         ]
+        return [item for item in ranked if self.verdict(item[-1]) in ("fits", "spills")]

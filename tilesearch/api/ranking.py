@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilesearch.answers import Candidate, Metrics, Tile
+from tilesearch.api.timing import Times
 from tilesearch.engines.base import Tiles
 from tilesearch.explanation.judge import binding_of, verdict_of
 from tilesearch.program.form import Program
@@ -19,6 +20,8 @@ from tilesearch.rules.evaluate import Memo, evaluate
 from tilesearch.rules.expr import Expr
 from tilesearch.rules.model import Model
 from tilesearch.rules.occupancy import UNLIMITED
+
+Keys = NDArray[np.int64]
 
 _EXACT_FLOAT = 2**26  # two fractions with smaller denominators never round to the same double unless equal
 
@@ -31,15 +34,15 @@ class Ranked:
     tied: list[int | None]
 
 
-def rank_tiles(model: Model, tiles: Tiles, key: Expr, top: int, listed: bool) -> Ranked:
-    """The first `top` tiles by `key`, smaller first.
+def rank_tiles(model: Model, tiles: Tiles, key: Expr | Keys, top: int, listed: bool) -> Ranked:
+    """The first `top` tiles by `key`, a tree or its values, smaller first.
 
     Ties: higher tail_fill, then larger smallest slack over the C1 and C2 rules, both compared as exact
     fractions, then the tile's values, larger first, in the order of the variables.
     """
     if not len(tiles):
         return Ranked(tiles, [])
-    keys = _dense(read_rows(key, _columns(model, tiles), model.domains, len(tiles), model.ranges))
+    keys = rank_keys(model, tiles, key)
     top = min(top, len(tiles))
     threshold = np.partition(keys, top - 1)[top - 1]
     near = tiles[keys <= threshold]
@@ -76,10 +79,18 @@ def idleness(model: Model, tiles: Tiles, element_bits: int) -> NDArray[np.int64]
     return worst
 
 
-def rank_order(model: Model, tiles: Tiles, key: Expr, preferred: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+def rank_order(
+    model: Model, tiles: Tiles, key: Expr | Keys, preferred: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
     """Places of all `tiles`, which may repeat, in rank order; `preferred`, smaller first, decides ties first."""
-    keys = _dense(read_rows(key, _columns(model, tiles), model.domains, len(tiles), model.ranges))
-    return _order(model, tiles, keys, preferred)
+    return _order(model, tiles, rank_keys(model, tiles, key), preferred)
+
+
+def rank_keys(model: Model, tiles: Tiles, key: Expr | Keys) -> Keys:
+    """The values of `key`, a tree or its values, for each tile."""
+    if isinstance(key, Expr):
+        return _dense(read_rows(key, tile_columns(model, tiles), model.domains, len(tiles), model.ranges))
+    return key
 
 
 def _order(
@@ -99,12 +110,13 @@ def _order(
     return order
 
 
-def _columns(model: Model, tiles: Tiles) -> dict[str, Column]:
+def tile_columns(model: Model, tiles: Tiles) -> dict[str, Column]:
+    """Tiles as columns by variable."""
     return {name: tiles[:, i] for i, name in enumerate(model.names)}
 
 
 def _read(model: Model, tiles: Tiles) -> ColumnEvaluator:
-    return ColumnEvaluator(_columns(model, tiles), model.domains, model.ranges)
+    return ColumnEvaluator(tile_columns(model, tiles), model.domains, model.ranges)
 
 
 def _dense(values: Column) -> NDArray[np.int64]:
@@ -187,6 +199,11 @@ def metrics_of(model: Model, tile: Mapping[str, int], memo: Memo | None = None) 
         top, bottom = (int(evaluate(e, tile, memo)) for e in model.fractions["tail_fill"])
         values["tail_fill"] = top / bottom
     return Metrics(blocks_by=by, **values)
+
+
+def timed(metrics: Metrics, times: Times | None, place: int) -> Metrics:
+    """The metrics with those that models of time fill."""
+    return metrics if times is None else metrics.model_copy(update=times.metrics(place))
 
 
 def _blocks(value: int | bool) -> int | None:

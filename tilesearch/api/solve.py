@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from tilesearch.answers import Counts, SolveAnswer, SpaceSummary
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
-from tilesearch.api.ranking import candidates, rank_tiles
+from tilesearch.api.ranking import Ranked, candidates, rank_tiles, tile_columns, timed
+from tilesearch.api.timing import Filters, Rank, Timing, exact_rank_of, rank_of, require_times, timing_of
 from tilesearch.engines.base import Deadline, Engine, Outcome, Progress, Request, Status
 from tilesearch.engines.registry import engine as engine_named
 from tilesearch.errors import InputError, Issue, UnsupportedError
@@ -55,11 +58,21 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
     """`solve` for a problem that is ready. A `deadline` of the caller's may be interrupted while it runs."""
     deadline = deadline or Deadline(problem.search.time_limit_s)
     built = model_of(problem)
-    key = rank_key(built, problem)
+    timing, rank = timing_of(problem, built), rank_of(problem)
+    filters = Filters(problem, built)
+    require_times(filters, timing, problem.rules.extra)
+    by_time = rank == "time" and "time" not in built.keys
+    key = None if by_time and timing.constants is not None else rank_key(built, problem, rank)
     request = Request(built, problem.search.allow_soft, deadline, progress)
-    name, outcome = _run(problem, request, key)
-    ranked = rank_tiles(built, outcome.tiles, key, problem.search.top, outcome.listed)
+    name, outcome = _run(problem, request, None if filters else key)
+    _filter(filters, timing, outcome)
+    if key is None:
+        ranked = _by_time(built, timing, outcome, problem.search.top)
+    else:
+        ranked = rank_tiles(built, outcome.tiles, key, problem.search.top, outcome.listed)
     listed = candidates(built, ranked, problem.search.allow_soft)
+    shown = timing.of(built, tile_columns(built, ranked.tiles))
+    listed = [c.model_copy(update={"metrics": timed(c.metrics, shown, i)}) for i, c in enumerate(listed)]
     status = _status(outcome)
     return SolveAnswer(
         problem=problem.name,
@@ -67,7 +80,7 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
         op=problem.op.model_dump(exclude_none=True),
         kernel=problem.kernel.language,
         engine=name,
-        rank=problem.search.rank,
+        rank=rank,
         space=SpaceSummary(
             variables={v.name: list(v.domain) for v in built.variables}, cartesian=cartesian(built.domains)
         ),
@@ -77,8 +90,45 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
         proved_optimal=status in (Status.COMPLETE, Status.OPTIMAL),
         elapsed_s=round(deadline.elapsed, 6),
         candidates=listed,
-        notes=[*built.notes, *outcome.notes, *_notes(problem, built, outcome)],
+        notes=[
+            *built.notes,
+            *outcome.notes,
+            *_notes(problem, built, outcome, timing),
+            *([f"the first takes {timing.story(shown, 0)}"] if shown is not None and rank == "time" else []),
+        ],
     )
+
+
+def _filter(filters: Filters, timing: Timing, outcome: Outcome) -> None:
+    """Leave out what the users' rules on times reject, and count it under their ids."""
+    if not filters:
+        return
+    outcome.rejected = None if outcome.rejected is None else {**outcome.rejected, **dict.fromkeys(filters.trees, 0)}
+    columns = tile_columns(filters.model, outcome.tiles)
+    times = timing.of(filters.model, columns)
+    if times is None:
+        return
+    kept = np.ones(len(outcome.tiles), dtype=bool)
+    for name, passed in filters.passed(columns, times).items():
+        if outcome.rejected is not None:
+            outcome.rejected[name] = int((kept & ~passed).sum())
+        kept &= passed
+    if outcome.feasible is not None:
+        outcome.feasible -= int((~kept).sum())
+    outcome.tiles = outcome.tiles[kept]
+    if not len(outcome.tiles) and outcome.status is Status.COMPLETE:
+        outcome.status = Status.INFEASIBLE
+
+
+def _by_time(model: Model, timing: Timing, outcome: Outcome, top: int) -> Ranked:
+    """The first tiles by time; those whose interval overlaps the first one's count as tied."""
+    times = timing.of(model, tile_columns(model, outcome.tiles))
+    if times is None:
+        return Ranked(outcome.tiles, [])
+    ranked = rank_tiles(model, outcome.tiles, times.picoseconds, top, outcome.listed)
+    shown = timing.of(model, tile_columns(model, ranked.tiles))
+    count = int(times.tied.sum()) if outcome.listed else None
+    return Ranked(ranked.tiles, [] if shown is None else [count if tied else 1 for tied in shown.tied])
 
 
 def rankable(model: Model, problem: Problem) -> tuple[Problem, list[str]]:
@@ -86,7 +136,7 @@ def rankable(model: Model, problem: Problem) -> tuple[Problem, list[str]]:
 
     A rank by time is never replaced: it was asked for.
     """
-    rank = problem.search.rank
+    rank = rank_of(problem)
     if rank in model.keys or rank == "time" or not model.keys:
         return problem, []
     other = next(iter(model.keys))
@@ -96,9 +146,9 @@ def rankable(model: Model, problem: Problem) -> tuple[Problem, list[str]]:
     return changed, [f"ranked by {other}: {rank} cannot be computed{reason}"]
 
 
-def rank_key(model: Model, problem: Problem) -> Expr:
+def rank_key(model: Model, problem: Problem, rank: Rank | None = None) -> Expr:
     """The tree that the problem ranks by. Raises `InputError` where this problem has none."""
-    rank = problem.search.rank
+    rank = rank or exact_rank_of(problem)
     if rank in model.keys:
         return model.keys[rank]
     needed = {"carver": "priority", "traffic": "traffic_bytes", "time": "time_us"}[rank]
@@ -106,14 +156,14 @@ def rank_key(model: Model, problem: Problem) -> Expr:
     cycles = model.metrics.get("cycles")
     if rank == "time" and cycles is not None:
         metric = cycles
-    reason = metric.reason if metric is not None else f"no time model for {problem.device.name}"
+    reason = metric.reason if metric is not None else timing_of(problem, model).reason
     other = ", ".join(model.keys)
     raise InputError(
         Issue(f"cannot rank by {rank}: {reason}", "search.rank", problem.source, f"this problem can rank by {other}")
     )
 
 
-def _run(problem: Problem, request: Request, key: Expr) -> tuple[str, Outcome]:
+def _run(problem: Problem, request: Request, key: Expr | None) -> tuple[str, Outcome]:
     chosen = problem.search.engine
     size = cartesian(request.model.domains)
     if chosen != "auto":
@@ -137,12 +187,14 @@ def _run(problem: Problem, request: Request, key: Expr) -> tuple[str, Outcome]:
     raise UnsupportedError(f"no engine can search this space: {'; '.join(refused)}; narrow it with [space] or a rule")
 
 
-def _ask(solver: Engine, request: Request, key: Expr, top: int, size: int) -> Outcome:
+def _ask(solver: Engine, request: Request, key: Expr | None, top: int, size: int) -> Outcome:
     if solver.name == "vector":
         return solver.enumerate(request)
     decided = replace(request, model=_decided(request.model))
     if size <= LIST_LIMIT[solver.name]:
         return solver.enumerate(decided)
+    if key is None:
+        raise UnsupportedError(f"{solver.name} cannot list {size} candidates, and times need the list")
     return solver.best(decided, key, top)
 
 
@@ -171,15 +223,13 @@ def _counts(model: Model, outcome: Outcome) -> Counts:
     )
 
 
-def _notes(problem: Problem, model: Model, outcome: Outcome) -> list[str]:
+def _notes(problem: Problem, model: Model, outcome: Outcome, timing: Timing) -> list[str]:
     notes = [f"{rule.id} is not judged: {rule.unknown}" for rule in model.undecided]
     if outcome.soft and not problem.search.allow_soft:
         notes.append(f"{outcome.soft} tiles break only soft rules and are left out; --allow-soft lists them")
     notes += [f"{m.name}: {m.reason}" for m in model.metrics.values() if m.expr is None]
-    cycles = model.metrics.get("cycles")
-    why = "the time of a tile is its cycles" if cycles and cycles.expr is not None else "no time model"
-    notes.append(f"time_us: {why} for {problem.device.name}" if "no" in why else f"time_us: {why}")
-    if problem.search.rank == "carver" and "carver" in model.keys:
+    notes += timing.notes()
+    if rank_of(problem) == "carver" and "carver" in model.keys:
         notes.append(
             "carver: (traffic_bytes + 1) x waves of the launch; TileLang's carver itself, with its own tiles and "
             "residency, is tilesearch.models.carver"

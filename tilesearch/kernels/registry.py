@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tilesearch.errors import InputError, Issue, suggest
@@ -89,11 +90,23 @@ def rule_names(model: Model) -> dict[str, Value]:
     return names
 
 
+TIME_METRICS = ("time_us", "time_low_us", "time_high_us")
+"""Float metrics: rules on them are filters after the engines."""
+
+
+def timed_rules(texts: Sequence[str]) -> dict[int, str]:
+    """The users' rules that name a time, by their number."""
+    return {n: text for n, text in enumerate(texts, start=1) if re.search(rf"\b({'|'.join(TIME_METRICS)})\b", text)}
+
+
 def _users_rules(model: Model, context: Context, issues: list[Issue]) -> tuple[Rule, ...]:
     names = rule_names(model)
     reasons = {m.name: m.reason for m in model.metrics.values() if m.expr is None}
     rules = []
+    timed = timed_rules(context.rules.extra)
     for number, text in enumerate(context.rules.extra, start=1):
+        if number in timed:
+            continue
         where = f"rules.extra[{number - 1}]"
         try:
             tree = parse_rule(text, names, model.domains, where, context.source)

@@ -148,6 +148,29 @@ class Signals:
         return None if rate is None else self.traffic / rate
 
     @property
+    def latency_s(self) -> float | None:
+        """Time of the waves if each waits for its loads once. Unit: s."""
+        if self.load_latency is None:
+            return None
+        return ceil(self.launch.grid / (self.sms * max(1, self.resident))) * self.load_latency
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Each bound on the time of the launch that is known, by name; the largest is what to work on. Unit: s.
+
+        DRAM sees what is re-read only where L2 cannot hold it in between.
+        """
+        caught = self.reread_stays_in_l2
+        known = {
+            "DRAM": self.bound.memory_s if caught else self.memory_s,
+            "L2": self.l2_s,
+            "arithmetic": compute_s(self.bound.ledger.flops_by_unit, self.bound.rates),
+            "block dispatch": self.dispatch_s,
+            "latency": self.latency_s,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+    @property
     def operands(self) -> int:
         """Bytes of all inputs. Unit: B."""
         return self.bound.ledger.bytes_of(Role.INPUT)

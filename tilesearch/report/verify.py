@@ -37,7 +37,12 @@ def _statistic(name: str, value: Any) -> list[list[str]]:
     """One row for a number, one for each entry of a table."""
     if not isinstance(value, Mapping):
         return [[name, _shown(value)]]
-    return [[f"{name}: {key}", _shown(entry)] for key, entry in value.items()]
+    rows = []
+    for key, entry in value.items():
+        rows += (
+            _statistic(f"{name}: {key}", entry) if isinstance(entry, Mapping) else [[f"{name}: {key}", _shown(entry)]]
+        )
+    return rows
 
 
 def _shown(value: Any) -> str:

@@ -97,7 +97,8 @@ class Model:
 
     `keys` are the integer rankings (smaller is better); `fractions` are exact fractions for tie-breaking
     as (numerator, denominator) trees, larger first; `constants` are what users' rules may name; `optional`
-    rules are enforced only where a problem requires them.
+    rules are enforced only where a problem requires them. `facts` are trees that models of time read beside the
+    metrics: what the compiler makes of a tile (see `tilesearch.models.time.launch`).
     """
 
     variables: tuple[Variable, ...]
@@ -109,6 +110,7 @@ class Model:
     notes: tuple[str, ...] = ()
     remarks: tuple[Remark, ...] = ()
     optional: tuple[Rule, ...] = ()
+    facts: Mapping[str, Expr] = field(default_factory=dict)
 
     @cached_property
     def domains(self) -> dict[str, tuple[int, ...]]:

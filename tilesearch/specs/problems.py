@@ -32,11 +32,14 @@ MAX_DOMAIN = 65_536
 
 
 class SearchSpec(BaseModel):
-    """How to search and what to list. `top` candidates are listed; `time_limit_s` bounds the whole search."""
+    """How to search and what to list. `top` candidates are listed; `time_limit_s` bounds the whole search.
+
+    Without a `rank` it is time where the time model was calibrated for such kernels, carver's key elsewhere.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    rank: Literal["carver", "traffic", "time"] = "carver"
+    rank: Literal["carver", "traffic", "time"] | None = None
     top: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 20
     engine: Literal["auto", "vector", "cpsat", "z3"] = "auto"
     allow_soft: StrictBool = False

@@ -57,7 +57,8 @@ def _traffic(s: Signals) -> list[str]:
 
 def _launch(version: Version) -> list[str]:
     s = version.signals
-    found = []
+    limits = dict(sorted(s.limits.items(), key=lambda item: -item[1]))
+    found = [f"the largest bound is {next(iter(limits))}: {', '.join(_limit(*item) for item in limits.items())}"]
     if s.dispatch_s is not None and s.dispatch_s > s.bound.sol_s:
         found.append(
             f"handing out {s.launch.grid:,} blocks takes {s.dispatch_s * 1e6:,.1f} us, more than the bound of "
@@ -71,6 +72,10 @@ def _launch(version: Version) -> list[str]:
         chip = f"{s.launch.shared / 1024:,.1f} KB on chip, {s.launch.blocks_per_sm} blocks an SM"
         found.append(f"{chip}, {version.binding} is the tightest rule")
     return found
+
+
+def _limit(name: str, seconds: float) -> str:
+    return f"{name} {seconds * 1e6:,.1f} us"
 
 
 def _verify(s: Signals) -> str:

@@ -26,6 +26,7 @@ from tilesearch.api.roofline import Question, bound_for, roofline_problem
 from tilesearch.api.solve import solve_problem
 from tilesearch.api.tiles import generic_tile
 from tilesearch.api.tilesets import CUT_SHORT, TileSet
+from tilesearch.api.timing import rank_of
 from tilesearch.errors import InfeasibleError, InputError, Issue
 from tilesearch.kernels.export import export
 from tilesearch.kernels.generic import available_instructions, instruction_choice
@@ -84,7 +85,7 @@ def design_problem(problem: Problem, measured: Measured | None = None) -> Design
     ledger = roofline_problem(problem, question)
     found = pipeline(chosen.signals)
     paths = special_paths(chosen.signals, _offers(sheet, chosen))
-    rank = problem.search.rank
+    rank = solved.rank
     complete = tiles.complete and solved.proved_optimal
     return DesignAnswer(
         op=problem.op.model_dump(exclude_none=True),
@@ -179,7 +180,7 @@ def _tile_sheet(problem: Problem, tiles: TileSet, chosen: Version, solved: Solve
     return TileSheet(
         chosen=chosen.row(),
         candidates=rows,
-        rank=problem.search.rank,
+        rank=solved.rank,
         tied=best.tied,
         feasible=solved.counts.feasible,
         assumed_blocks_per_sm=problem.model.blocks_per_sm,
@@ -233,7 +234,7 @@ def _review(
             paths=paths,
             special_in_use=_in_use(problem, chosen),
             searched=tuple(v.name for v in sheet.model.variables if len(v.domain) > 1),
-            rank=problem.search.rank,
+            rank=rank_of(problem),
             tied=best.tied,
             verdict=chosen.verdict,
             moved=moved,

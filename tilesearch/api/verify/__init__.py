@@ -15,8 +15,10 @@ from tilesearch.api.verify.carver import verify_carver
 from tilesearch.api.verify.cases import verify_cases
 from tilesearch.api.verify.feasibility import verify_feasibility
 from tilesearch.api.verify.figures import verify_figures
+from tilesearch.api.verify.ncu import verify_ncu
 from tilesearch.api.verify.occupancy import verify_occupancy
 from tilesearch.api.verify.spaces import verify_spaces
+from tilesearch.api.verify.times.verify import verify_times
 from tilesearch.errors import InputError, Issue, suggest
 
 VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
@@ -26,8 +28,10 @@ VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
     "cases": verify_cases,
     "feasibility": verify_feasibility,
     "figures": verify_figures,
+    "ncu": verify_ncu,
     "occupancy": verify_occupancy,
     "spaces": verify_spaces,
+    "times": verify_times,
 }
 """Kind to replay: the one place where a new kind is registered."""
 

@@ -109,7 +109,16 @@ def _gemm(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Mo
         *_instruction_rule(data, partition, block),
     )
     model = _model(context, device, geometry, load, block, rules, space)
-    return replace(model, remarks=_remarks(data, tile, partition, has_wgmma))
+    facts = {
+        "wgmma": partition.wgmma,
+        "tma": block.pipelined,
+        "buffers": maximum(1, Var("num_stages")),
+        "warps_m": partition.m,
+        "live_registers": block.live,
+        "register_cap": block.cap,
+        "producer": block.pipelined,
+    }
+    return replace(model, remarks=_remarks(data, tile, partition, has_wgmma), facts=facts)
 
 
 def _families(device: NvidiaDevice, program: Program) -> set[str]:

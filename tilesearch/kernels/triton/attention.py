@@ -103,7 +103,7 @@ def shared_bytes(kernel: Attention) -> Expr:
     query = _bytes(kernel.rows * kernel.head_dim, size)
     key, value = _bytes(kernel.keys * kernel.head_dim, size), _bytes(kernel.keys * kernel.value_dim, size)
     in_turn = maximum(key, value) if _data(kernel)["in_turn"] else key + value
-    buffered = _buffers(kernel) * (key + value)
+    buffered = buffers(kernel) * (key + value)
     if not kernel.tma:
         buffered = select(kernel.stages.eq(1), in_turn, buffered) if kernel.copied else in_turn
     total = query + buffered + _staged_p(kernel) + _extras(kernel)
@@ -118,7 +118,8 @@ def _bytes(elements: Expr, bits: int) -> Expr:
     return elements * bits // 8
 
 
-def _buffers(kernel: Attention) -> Expr:
+def buffers(kernel: Attention) -> Expr:
+    """Buffers of K and of V."""
     spare = kernel.compiler.spare_buffers(kernel.operand.bits)
     return select(kernel.on_wide, kernel.stages, maximum(1, kernel.stages - spare))
 

@@ -98,7 +98,7 @@ class Frame:
         if persistent and known(device, "sm_count"):
             launched = grid = minimum(grid, constant_of(device, "sm_count"))
         rules = (*rules, nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"), nvidia.grid(device, grid))
-        return launch_metrics(
+        built = launch_metrics(
             device,
             self.program,
             self.geometry,
@@ -109,6 +109,8 @@ class Frame:
             self.context.model.blocks_per_sm,
             launched=launched,
         )
+        facts = {"live_registers": registers.live, "register_cap": registers.cap, "persistent": as_expr(persistent)}
+        return replace(built, facts=facts)
 
 
 def target_rule(compiler: Compiler) -> tuple[Rule, ...]:
@@ -182,7 +184,8 @@ def _matrix(frame: Frame) -> Model:
         matmul.shared_bytes(product), registers, shape, kernel.persistent, _tensor_memory(frame, path, tile)
     )
     notes = () if program.kind in _MEASURED else (f"{program.kind}: judged as the matrix product that it lowers to",)
-    return _with_evidence(frame, replace(model, remarks=path.remarks, notes=notes), "matrix", variant)
+    facts = {**model.facts, **matmul.facts(product)}
+    return _with_evidence(frame, replace(model, remarks=path.remarks, notes=notes, facts=facts), "matrix", variant)
 
 
 def _tensor_memory(frame: Frame, path: Path, tile: nvidia.TileShape) -> TensorMemoryUse | None:
@@ -218,7 +221,9 @@ def _attention(frame: Frame) -> Model:
     if tma and not compiler.has_tma:
         shape = (*shape, matmul.needs_tma(compiler))
     model = frame.model(attention.shared_bytes(kernel), registers, shape)
-    return _with_evidence(frame, replace(model, remarks=kernel.path.remarks), "attention", variant)
+    facts = {"wgmma": kernel.path.wgmma, "tma": as_expr(tma), "buffers": attention.buffers(kernel)}
+    model = replace(model, remarks=kernel.path.remarks, facts={**model.facts, **facts})
+    return _with_evidence(frame, model, "attention", variant)
 
 
 _Footprint = Callable[..., rowwise.Footprint]

@@ -112,6 +112,20 @@ def shared_bytes(product: Product) -> Expr:
     return _with_epilogue(product, loop)
 
 
+def facts(product: Product) -> dict[str, Expr]:
+    """What a model of time wants to know beside the metrics: the instruction, and how operands are brought in.
+
+    `buffers`: stages that are kept of the operand with fewer; `narrow`: operands that are loaded an element at a time.
+    """
+    narrow = sum(not item.hinted for item in product.operands)
+    return {
+        "wgmma": product.path.wgmma,
+        "tma": as_expr(product.kernel.tma),
+        "buffers": minimum(*(_buffers(product, item) for item in product.operands)),
+        "narrow": as_expr(narrow),
+    }
+
+
 def _simt_bytes(product: Product) -> Expr:
     """Without a matrix instruction each operand is staged as fp32 in turn, whatever num_stages says."""
     return maximum(*(item.elements * 4 for item in product.operands))

@@ -12,6 +12,7 @@ from tilesearch.specs.devices.nvidia import NvidiaDevice, TensorMemory, TmaLimit
 from tilesearch.specs.devices.policies import BUILT_IN_POLICIES, Effective
 from tilesearch.specs.devices.quantities import Quantities, Quantity
 from tilesearch.specs.devices.roofs import Bandwidth, Calibration, Mix, Roof
+from tilesearch.specs.devices.times import TimeConstant, TimeError
 
 __all__ = [
     "BUILT_IN_POLICIES",
@@ -28,6 +29,8 @@ __all__ = [
     "Quantity",
     "Roof",
     "TensorMemory",
+    "TimeConstant",
+    "TimeError",
     "TmaLimits",
     "list_devices",
     "load_device",

@@ -9,8 +9,9 @@ from pydantic import Field, StrictStr, model_validator
 
 from tilesearch.errors import InputError, Issue, UnknownLimitError, suggest
 from tilesearch.specs.devices.policies import BUILT_IN_POLICIES, Effective, check_policies, choose
-from tilesearch.specs.devices.quantities import Bytes, BytesPerSecond, Hertz, Quantity, Spec
+from tilesearch.specs.devices.quantities import Bytes, BytesPerSecond, Hertz, Spec
 from tilesearch.specs.devices.roofs import Bandwidth, DTypeName, Name, Roof, RoofName, split_roof_name
+from tilesearch.specs.devices.times import TimeConstant, TimeError
 from tilesearch.specs.dtypes import DType, dtype
 from tilesearch.specs.validation import Fault, dotted, faults
 
@@ -39,7 +40,8 @@ class Device(Spec):
     unsupported_tensor_dtypes: tuple[DTypeName, ...] = ()
     policies: dict[Name, dict[Name, StrictStr]] = Field(default_factory=dict)
     clocks: dict[Name, Hertz] = Field(default_factory=dict)
-    time: dict[Name, Quantity] = Field(default_factory=dict)
+    time: dict[Name, TimeConstant] = Field(default_factory=dict)
+    time_errors: dict[StrictStr, TimeError] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

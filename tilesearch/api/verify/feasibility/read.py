@@ -23,7 +23,7 @@ Reader = Callable[[int | str, dict[str, Any]], Build | Skipped]
 def read_builds(files: list[Path]) -> Iterator[Build | Skipped]:
     """Every row of `files`. Raises `InputError` for a file whose columns are those of no known kind."""
     for path in files:
-        rows = list(_rows(path))
+        rows = list(table_rows(path))
         reader = _reader_of(path, rows)
         for number, row in enumerate(rows):
             place = number if len(files) == 1 else f"{path.name}:{number}"
@@ -34,7 +34,8 @@ def read_builds(files: list[Path]) -> Iterator[Build | Skipped]:
                 raise InputError(Issue(message, f"row {number}", str(path))) from None
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def table_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a comma-separated table or of lines of JSON, which may be compressed by gzip."""
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")

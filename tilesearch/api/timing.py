@@ -1,0 +1,197 @@
+"""Times of tiles: the time model applied to a problem, users' rules on times, and which rank a problem has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilesearch.errors import InputError
+from tilesearch.kernels.registry import rule_names, timed_rules
+from tilesearch.models.time import CLASSES, Constants, Prediction, constants_of, launch_of, physics_of, predict
+from tilesearch.models.time.words import breakdown, covered
+from tilesearch.program import lower
+from tilesearch.program.form import Program
+from tilesearch.rules.columns import Column, ColumnEvaluator
+from tilesearch.rules.expr import Const, Expr, Var
+from tilesearch.rules.model import Model
+from tilesearch.rules.parse import Ratio, parse_rule
+from tilesearch.specs.devices import Device, TimeError
+from tilesearch.specs.problems import Problem
+
+Rank = Literal["carver", "traffic", "time"]
+Values = NDArray[np.float64]
+
+_PICO = 10**6
+"""Picoseconds in a microsecond: times are ranked and compared as whole picoseconds."""
+
+_MOST_PS = 10**18
+
+_UNMEASURED = TimeError(low_80=0.6, high_80=1.6, low_90=0.5, high_90=2.0, source="a judgement: nothing was measured")
+"""The interval where no measurement stands behind a prediction."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Times of tiles, a column each: `low` and `high` hold 80 % of what was measured in a tile's class."""
+
+    prediction: Prediction
+    low_us: Values
+    high_us: Values
+
+    @property
+    def picoseconds(self) -> NDArray[np.int64]:
+        """Whole picoseconds, for keys that order exactly."""
+        return np.rint(self.prediction.time_us * _PICO).astype(np.int64)
+
+    @property
+    def tied(self) -> NDArray[np.bool_]:
+        """Tiles whose interval overlaps that of the fastest one."""
+        first = int(np.argmin(self.prediction.time_us))
+        return np.asarray((self.low_us <= self.high_us[first]) & (self.high_us >= self.low_us[first]))
+
+    def metrics(self, place: int) -> dict[str, Any]:
+        """The metrics that models of time fill, of one tile; times to the picosecond, as rules compare them."""
+        return {
+            "time_us": round(float(self.prediction.time_us[place]), 6),
+            "time_low_us": round(float(self.low_us[place]), 6),
+            "time_high_us": round(float(self.high_us[place]), 6),
+            "dram_bytes": int(self.prediction.dram_bytes[place]),
+            "l2_bytes": int(self.prediction.l2_bytes[place]),
+        }
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The time model of one problem: `reason` says why there is none."""
+
+    program: Program
+    device: Device
+    constants: Constants | None
+    reason: str
+    validated: bool
+
+    def of(self, model: Model, columns: Mapping[str, Column], interval: int = 80) -> Times | None:
+        """Times of tiles given as columns by variable; None where there is no model, or no tile."""
+        if self.constants is None or not columns or not len(next(iter(columns.values()))):
+            return None
+        prediction = predict(launch_of(self.program, model, columns), self.constants)
+        low, high = self.interval(prediction.kind, interval)
+        return Times(prediction, prediction.time_us * low, prediction.time_us * high)
+
+    def interval(self, kinds: NDArray[np.int64], share: int = 80) -> tuple[Values, Values]:
+        """Measured over predicted time: the bounds that hold `share` percent, for each candidate's class."""
+        found = [self._error(name) for name in CLASSES]
+        low = np.array([e.low_80 if share == 80 else e.low_90 for e in found])
+        high = np.array([e.high_80 if share == 80 else e.high_90 for e in found])
+        return low[kinds], high[kinds]
+
+    def _error(self, name: str) -> TimeError:
+        return self.device.time_errors.get(name, _UNMEASURED) if self.validated else _UNMEASURED
+
+    def notes(self) -> list[str]:
+        """How strong the statement is, in words."""
+        if self.constants is None:
+            return [f"time_us: {self.reason}"]
+        name = self.device.name
+        if self.constants.strength != "calibrated":
+            return [f"time_us: {name} was never measured: its constants are from the datasheet; ranking only"]
+        if not self.validated:
+            return [f"time_us: not validated: no measurement on {name} covers this kind of kernel"]
+        return [f"time_us: calibrated on {name}; the interval holds 80 % of measured kernels of the tile's class"]
+
+    def story(self, times: Times, place: int) -> str:
+        """Where the time of one tile goes."""
+        return breakdown(times.prediction, place)
+
+
+def timing_of(problem: Problem, model: Model | None = None) -> Timing:
+    """The time model of a problem, or the reason why it has none."""
+    program, device = lower(problem.op), problem.device
+    validated = covered(program, problem.kernel.language, problem.kernel.variant)
+    constants: Constants | None = None
+    reason = ""
+    if problem.kernel.language == "ascend":
+        reason = "the time of a tile is its cycles"
+    elif problem.kernel.language not in ("triton", "tilelang"):
+        reason = f"no time model for kernels in the language {problem.kernel.language}"
+    elif physics_of(program) is None or (model is not None and "blocks_per_sm" not in model.metrics):
+        reason = f"no time model for {program.kind}"
+    else:
+        found = constants_of(device)
+        constants, reason = (found, "") if isinstance(found, Constants) else (None, found)
+    return Timing(program, device, constants, reason, validated and device.time_errors != {})
+
+
+def rank_of(problem: Problem) -> Rank:
+    """The rank that the problem asks for; without one, time where the model was calibrated for such kernels."""
+    asked = problem.search.rank
+    if asked is not None:
+        return asked
+    timing = timing_of(problem)
+    calibrated = timing.constants is not None and timing.constants.strength == "calibrated"
+    return "time" if calibrated and timing.validated else "carver"
+
+
+def about_time(note: str) -> bool:
+    """Whether a note speaks of the tile's time, which says nothing about whether it runs."""
+    return note.startswith(("time:", "time_us:"))
+
+
+def exact_rank_of(problem: Problem) -> Rank:
+    """The same for what needs a key that engines can lower: never time on a GPU unless it was asked for."""
+    return problem.search.rank or "carver"
+
+
+class Filters:
+    """Users' rules on times: applied to the tiles that an engine delivered, since no engine sees a float."""
+
+    def __init__(self, problem: Problem, model: Model) -> None:
+        self.texts = timed_rules(problem.rules.extra)
+        self.problem, self.model = problem, model
+
+    @cached_property
+    def trees(self) -> dict[str, Expr]:
+        """Each rule's tree over the variables and ``time_us`` in picoseconds. Raises `InputError`."""
+        names = rule_names(self.model)
+        domains = dict(self.model.domains)
+        for name in ("time_us", "time_low_us", "time_high_us"):
+            names[name] = Ratio(Var(f"{name} ps"), Const(_PICO))
+            domains[f"{name} ps"] = (0, _MOST_PS)
+        source = self.problem.source
+        return {
+            f"user.{number}": parse_rule(text, names, domains, f"rules.extra[{number - 1}]", source)
+            for number, text in self.texts.items()
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+    def passed(self, columns: Mapping[str, Column], times: Times) -> dict[str, NDArray[np.bool_]]:
+        """For each rule, the tiles that satisfy it."""
+        whole = dict(columns)
+        pairs = (
+            ("time_us", times.prediction.time_us),
+            ("time_low_us", times.low_us),
+            ("time_high_us", times.high_us),
+        )
+        for name, values in pairs:
+            whole[f"{name} ps"] = np.rint(values * _PICO).astype(np.int64)
+        read = ColumnEvaluator(whole, {name: (int(c.min()), int(c.max())) for name, c in whole.items()})
+        count = len(times.low_us)
+        return {name: np.broadcast_to(read(tree), (count,)).astype(bool) for name, tree in self.trees.items()}
+
+
+def require_times(filters: Filters, timing: Timing, texts: Sequence[str]) -> None:
+    """Refuse users' rules on times where there is no time model. Raises `InputError`."""
+    if filters and timing.constants is None:
+        from tilesearch.errors import Issue
+
+        number = next(iter(filters.texts))
+        raise InputError(
+            Issue(f"{texts[number - 1]!r}: {timing.reason}", f"rules.extra[{number - 1}]", filters.problem.source)
+        )

@@ -1,0 +1,1 @@
+"""Replay of measured times: how the time model ranks and how near it comes, beside carver, traffic and chance."""
