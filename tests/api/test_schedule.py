@@ -2,13 +2,20 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 
 import tilesearch as ts
+from tilesearch.api.context import context_of
 from tilesearch.cli import run
 from tilesearch.errors import InputError
+from tilesearch.kernels.ascend import kernel_of, tile_variables
 from tilesearch.report.gantt import svg_gantt, text_gantt
+from tilesearch.rules.geometry import Geometry
+from tilesearch.scheduling import schedule_loop
+from tilesearch.scheduling.check import violations
+from tilesearch.scheduling.kernel import Tiled
 
 PROBLEM = ts.load_problem("problems/ascend_gemm_relu.toml")
 TILE = "block_m=256,block_n=224,block_k=128,num_stages=2"
@@ -101,3 +108,17 @@ def test_one_task_that_fills_its_pipe_needs_no_search_to_explain():
     answer = ts.schedule(softmax, "ascend950", {"block_m": 8, "num_stages": 2})
     assert answer.critical_cycle.text == "load x on MTE2 = 656 < vector 3336: Vector binds"
     assert not answer.critical_cycle.order_matters
+
+
+def test_the_starts_of_the_shipped_scheduler_replay():
+    context = context_of(PROBLEM)
+    geometry = Geometry(context.program, frozenset(tile_variables(context.program)))
+    tile = {"block_m": 256, "block_n": 224, "block_k": 128, "num_stages": 2}
+    tiled = Tiled(kernel_of(context, geometry), tile, {"L1": 524288})
+    body = tiled.body()
+    found = schedule_loop(body)
+    shipped = replace(found, starts=(954, 0, 1800))
+    for starts, whole in ((found, (30220, 33909)), (shipped, (30600, 34289))):
+        assert violations(body, 1800, starts.starts, (2, 2)) == []
+        loop = tiled.tiles(body, starts)
+        assert (body.latency(1800, starts.starts, tiled.trips), schedule_loop(loop).iteration) == whole
