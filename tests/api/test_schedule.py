@@ -1,6 +1,7 @@
 """schedule: the answer, its picture, the command."""
 
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -55,6 +56,15 @@ def test_pictures():
     assert len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) == 1 + 2 * 3 * 3
     nothing = answer.model_copy(update={"starts": {}, "ii": None})
     assert (text_gantt(nothing), svg_gantt(nothing)) == ([], "")
+
+
+def test_png(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "gantt.png"
+    assert run([*COMMAND, "--png", str(file)]) == 0
+    assert file.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    assert run([*COMMAND, "--png", str(file)]) == 2
+    assert "tilesearch[png]" in capsys.readouterr().err
 
 
 def test_command(capsys, tmp_path):
