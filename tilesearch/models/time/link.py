@@ -1,0 +1,138 @@
+"""Time of a collective over a link: bytes on the busiest link, hops by protocol, and one launch floor for all.
+
+A collective of n ranks as a ring: what the busiest link carries (`wire_bytes`) over the share of its bandwidth that
+the operation reaches, plus a latency for each hop; the fastest protocol counts. Beside that stands the launch: the
+host takes `enqueue` to issue it, and nothing launched and waited for is over before `launch_floor`.
+
+**Bytes** of a message are those of the *input tensor that one rank holds*: the whole tensor for all-reduce,
+reduce-scatter and broadcast, a rank's own piece for all-gather. Times are us, bandwidths B/us (MB/s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from tilesearch.specs.devices import CollectiveOp, Device, Link, NvidiaDevice, load_device
+from tilesearch.specs.devices.quantities import Quantity
+
+Strength = Literal["calibrated", "datasheet only"]
+
+COLLECTIVES: tuple[CollectiveOp, ...] = get_args(CollectiveOp)
+
+REFERENCE = "h200"
+"""The device whose link was measured: what another link reaches of its own bandwidth is taken from it."""
+
+MEASURED_RANKS = 2
+"""The ranks of the measurements: the time of more is the formula of a ring alone."""
+
+
+@dataclass(frozen=True)
+class LinkConstants:
+    """What the physics of a link needs: B/us, us and shares; `errors` are quantiles of measured over predicted."""
+
+    bandwidth: float
+    domain: int
+    shares: Mapping[str, float]
+    protocols: Mapping[str, tuple[float, float]]
+    """Name to the latency of a hop and the share of the bandwidth that is left."""
+    launch_floor: float
+    enqueue: float
+    overlap_progress: float
+    strength: Strength
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A collective by itself: what it takes on the device, and what a caller who waits for it sees."""
+
+    op: str
+    message_bytes: int
+    wire_bytes: float
+    protocol: str
+    hops_us: float
+    device_us: float
+    single_us: float
+
+    @property
+    def floored(self) -> bool:
+        """Whether the launch floor, not the bytes, decides what a caller sees."""
+        return self.single_us > self.device_us and self.wire_us < self.single_us / 2
+
+    @property
+    def wire_us(self) -> float:
+        """The time of the bytes alone."""
+        return self.device_us - self.hops_us
+
+
+def link_of(device: Device) -> LinkConstants | str:
+    """The link's constants, or what is missing for a prediction."""
+    link = device.link
+    if not isinstance(device, NvidiaDevice):
+        return f"no link model for {device.name}: its constants describe NVIDIA GPUs"
+    if link is None or link.bandwidth.value is None or link.domain.value is None:
+        return f"no link model for {device.name}: its file has no [link] with bandwidth and domain (NVLink or PCIe)"
+    if link.measured:
+        return _constants(link, link, "calibrated")
+    reference = load_device(REFERENCE).link
+    assert reference is not None, "the reference device has a link"
+    return _constants(link, reference, "datasheet only")
+
+
+def _constants(own: Link, measured: Link, strength: Strength) -> LinkConstants:
+    return LinkConstants(
+        bandwidth=_number(own.bandwidth) * 1e-6,
+        domain=int(_number(own.domain)),
+        shares={op: _number(share) for op, share in measured.shares.items()},
+        protocols={
+            name: (_number(protocol.step_latency) * 1e6, _number(protocol.share))
+            for name, protocol in measured.protocols.items()
+        },
+        launch_floor=_number(measured.launch_floor) * 1e6,
+        enqueue=_number(measured.enqueue) * 1e6,
+        overlap_progress=_number(measured.overlap_progress),
+        strength=strength,
+    )
+
+
+def _number(quantity: Quantity | None) -> float:
+    assert quantity is not None and quantity.value is not None, "checked when the file was read"
+    return float(quantity.value)
+
+
+def wire_bytes(op: str, message_bytes: float, ranks: int) -> float:
+    """Bytes that the busiest link carries in one direction, as rings send them.
+
+    All-reduce ``2 (n - 1) / n``, reduce-scatter ``(n - 1) / n`` of the tensor, broadcast the tensor once (a pipeline);
+    all-gather ``n - 1`` pieces of a rank, which is ``(n - 1) / n`` of what is gathered.
+    """
+    factor = {
+        "all_reduce": 2 * (ranks - 1) / ranks,
+        "reduce_scatter": (ranks - 1) / ranks,
+        "all_gather": ranks - 1,
+        "broadcast": 1 if ranks > 1 else 0,
+    }[op]
+    return message_bytes * factor
+
+
+def hops(op: str, ranks: int) -> int:
+    """Steps from rank to rank, one after the other: ``2 (n - 1)`` for all-reduce, ``n - 1`` for the others."""
+    return (2 if op == "all_reduce" else 1) * (ranks - 1)
+
+
+def transfer(op: str, message_bytes: int, ranks: int, link: LinkConstants) -> Transfer:
+    """One collective: ``min over protocols (hops * latency + wire bytes / (bandwidth * shares))``.
+
+    `single_us` is ``max(launch floor, enqueue + device time)``: the end of a launch hides behind a long transfer.
+    """
+    wire = wire_bytes(op, message_bytes, ranks)
+    steps = hops(op, ranks)
+    rate = link.bandwidth * link.shares[op]
+    choices = [
+        (steps * latency + wire / (rate * share), steps * latency, name)
+        for name, (latency, share) in link.protocols.items()
+    ]
+    device_us, hops_us, name = min(choices)
+    single = max(link.launch_floor, link.enqueue + device_us)
+    return Transfer(op, message_bytes, wire, name, hops_us, device_us, single)
