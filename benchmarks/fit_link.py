@@ -10,7 +10,6 @@ product) for what is fitted. Errors are quantiles of measured over predicted tim
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from tilesearch.api.verify.collectives.judge import Judge
 from tilesearch.api.verify.collectives.rows import read_run
 from tilesearch.models.time.link import LinkConstants, link_of, transfer
-from tilesearch.models.time.link_fit import FLOOR_BYTES, QUEUE_BYTES, fit_link, fit_progress
+from tilesearch.models.time.link_fit import FLOOR_BYTES, QUEUE_BYTES, START_BYTES, fit_link
 
 
 def main(path: Path) -> None:
@@ -31,14 +30,18 @@ def main(path: Path) -> None:
     others = [judge.without_size(size) for size in sizes]
     floor = [c.single_us for c in run.calls if c.message_bytes <= FLOOR_BYTES]
     queued = [c.back_to_back_us for c in run.calls if c.message_bytes <= QUEUE_BYTES]
+    waits = [c.single_us - c.back_to_back_us for c in run.calls if c.message_bytes >= START_BYTES]
     line("launch_floor", link.launch_floor * 1e-6, quartiles(floor))
+    line("start", link.start * 1e-6, quartiles(waits))
     line("enqueue", link.enqueue * 1e-6, quartiles(queued))
     for op, share in link.shares.items():
         line(f"shares.{op}", share, np.ptp([o.shares[op] for o in others]) / share / 2)
-    progress = fit_progress(list(judge.chunked()), link)
-    each = [judge.without_product(p).overlap_progress for p in run.products if p.op.m >= 4096]
-    line("overlap_progress", progress, np.ptp(each) / progress / 2)
-    errors(Judge(run, replace(link, overlap_progress=progress)), dict(zip(sizes, others, strict=True)))
+    full = judge.without_product(None)
+    each = [judge.without_product(product) for product in run.products]
+    line("handover", full.handover * 1e-6, np.ptp([e.handover for e in each]) / full.handover / 2)
+    speeds = [e.overlap_progress for e in each]
+    line("overlap_progress", full.overlap_progress, np.ptp(speeds) / full.overlap_progress / 2)
+    errors(judge, dict(zip(sizes, others, strict=True)))
 
 
 def errors(judge: Judge, others: dict[int, LinkConstants]) -> None:

@@ -11,7 +11,7 @@ from tilesearch.api.sharding import Local, Split, local_gemm, local_op, message_
 from tilesearch.api.sharding_words import notes_of, reason_of
 from tilesearch.api.timing import UNMEASURED
 from tilesearch.errors import InputError, Issue, suggest
-from tilesearch.models.time.link import MEASURED_RANKS, LinkConstants, Transfer, link_of, transfer
+from tilesearch.models.time.link import MEASURED_RANKS, LinkConstants, Transfer, link_of, transfer, waited_for
 from tilesearch.models.time.overlap import Queue
 from tilesearch.specs.devices import TimeError
 from tilesearch.specs.ops import Gemm, OpSpec
@@ -99,9 +99,8 @@ def _plan(
     asked = (chunks,) if isinstance(chunks, int) else tuple(CHUNKS if chunks is None else chunks)
     most = min(op.m, MOST_CHUNKS)
     if chunks is not None:
-        issues += [
-            Issue(f"1 to {most} chunks of rows are possible, got {c}", "chunks") for c in asked if not 1 <= c <= most
-        ]
+        wrong = [count for count in asked if not 1 <= count <= most]
+        issues += [Issue(f"1 to {most} chunks of rows are possible, got {count}", "chunks") for count in wrong]
     if issues:
         raise InputError(issues)
     fitting = sorted({c for c in asked if 1 < c <= most})
@@ -129,7 +128,7 @@ def _answer(problem: Problem, op: Gemm, plan: Plan, link: LinkConstants) -> Shar
         local=_local(local),
         collective=_collective(whole, errors),
         sequential_us=options[0].total_us,
-        unsharded_us=_alone(local_gemm(problem, op).used_us, link),
+        unsharded_us=waited_for(local_gemm(problem, op).used_us, link),
         options=options,
         best=best,
         strength="not validated" if link.strength == "calibrated" and not validated else link.strength,
@@ -150,11 +149,6 @@ def _queue(op: Gemm, plan: Plan, link: LinkConstants, sized: dict[int, Local], c
     moved = [transfer(plan.collective, message_bytes(op, plan.split, plan.ranks, r), plan.ranks, link) for r in rows]
     first = "gemm" if plan.split == "row" else "collective"
     return Queue([sized[r].used_us for r in rows], [t.device_us for t in moved], first, link)  # type: ignore[arg-type]
-
-
-def _alone(time_us: float, link: LinkConstants) -> float:
-    """One kernel that is waited for."""
-    return max(link.launch_floor, link.enqueue + time_us)
 
 
 def _option(op: Gemm, plan: Plan, queues: dict[int, Queue], count: int, errors: dict[str, TimeError]) -> Option:
@@ -183,7 +177,8 @@ def _option(op: Gemm, plan: Plan, queues: dict[int, Queue], count: int, errors: 
 
 def _local(local: Local) -> LocalGemm:
     metrics = local.candidate.metrics
-    assert metrics.time_low_us is not None and metrics.time_high_us is not None, "filled with the time"
+    assert metrics.time_low_us is not None, "filled with the time"
+    assert metrics.time_high_us is not None, "filled with the time"
     return LocalGemm(
         op=local.op.model_dump(exclude_none=True),
         kernel=local.kernel.language,

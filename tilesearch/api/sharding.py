@@ -61,7 +61,8 @@ def message_bytes(op: Gemm, split: Split, ranks: int, rows: int) -> int:
     """
     if split == "row":
         return op.batch * -(-rows * op.n * dtype(op.operand("out")).bits // 8)
-    return op.batch * -(-(-(-rows // ranks)) * op.k * dtype(op.operand("a")).bits // 8)
+    held = -(-rows // ranks)
+    return op.batch * -(-held * op.k * dtype(op.operand("a")).bits // 8)
 
 
 def local_gemm(problem: Problem, op: Gemm) -> Local:

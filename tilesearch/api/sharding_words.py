@@ -60,7 +60,6 @@ def _strength(name: str, ranks: int, link: LinkConstants) -> str:
             f"{REFERENCE}"
         )
     if ranks != MEASURED_RANKS:
-        return (
-            f"link: not validated: measured on {name} with {MEASURED_RANKS} devices; {ranks} follow the ring's formula"
-        )
+        measured = f"measured on {name} with {MEASURED_RANKS} devices"
+        return f"link: not validated: {measured}; {ranks} follow the ring's formula"
     return f"link: calibrated on {name} with {ranks} devices; intervals hold 80 % of measured runs"

@@ -1,8 +1,10 @@
 """Time of a collective over a link: bytes on the busiest link, hops by protocol, and one launch floor for all.
 
-A collective of n ranks as a ring: what the busiest link carries (`wire_bytes`) over the share of its bandwidth that
-the operation reaches, plus a latency for each hop; the fastest protocol counts. Beside that stands the launch: the
-host takes `enqueue` to issue it, and nothing launched and waited for is over before `launch_floor`.
+A collective of n ranks is a ring, and a ring is a pipeline: the bytes of the busiest link (`wire_bytes`, W) go through
+`hops` stages in k slices, each of which costs a latency. ``(hops + k) (latency + W / (k rate))`` is least at
+``k^2 = hops W / (rate latency)``, where it is ``W / rate + hops latency + 2 sqrt(hops latency W / rate)``. The rate is
+the link's bandwidth by the share that the operation reaches; the fastest protocol counts. Beside that stands the
+launch: a kernel runs `start` after the host asked, and nothing that is waited for is over before `launch_floor`.
 
 **Bytes** of a message are those of the *input tensor that one rank holds*: the whole tensor for all-reduce,
 reduce-scatter and broadcast, a rank's own piece for all-gather. Times are us, bandwidths B/us (MB/s).
@@ -10,6 +12,7 @@ reduce-scatter and broadcast, a rank's own piece for all-gather. Times are us, b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -38,32 +41,27 @@ class LinkConstants:
     protocols: Mapping[str, tuple[float, float]]
     """Name to the latency of a hop and the share of the bandwidth that is left."""
     launch_floor: float
+    start: float
     enqueue: float
+    handover: float
     overlap_progress: float
     strength: Strength
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A collective by itself: what it takes on the device, and what a caller who waits for it sees."""
+    """A collective by itself: what it takes on the device, and what a caller who waits for it sees.
+
+    `floored`: the launch floor, not the bytes, decides what the caller sees.
+    """
 
     op: str
     message_bytes: int
     wire_bytes: float
     protocol: str
-    hops_us: float
     device_us: float
     single_us: float
-
-    @property
-    def floored(self) -> bool:
-        """Whether the launch floor, not the bytes, decides what a caller sees."""
-        return self.single_us > self.device_us and self.wire_us < self.single_us / 2
-
-    @property
-    def wire_us(self) -> float:
-        """The time of the bytes alone."""
-        return self.device_us - self.hops_us
+    floored: bool
 
 
 def link_of(device: Device) -> LinkConstants | str:
@@ -90,14 +88,17 @@ def _constants(own: Link, measured: Link, strength: Strength) -> LinkConstants:
             for name, protocol in measured.protocols.items()
         },
         launch_floor=_number(measured.launch_floor) * 1e6,
+        start=_number(measured.start) * 1e6,
         enqueue=_number(measured.enqueue) * 1e6,
+        handover=_number(measured.handover) * 1e6,
         overlap_progress=_number(measured.overlap_progress),
         strength=strength,
     )
 
 
 def _number(quantity: Quantity | None) -> float:
-    assert quantity is not None and quantity.value is not None, "checked when the file was read"
+    assert quantity is not None, "checked when the file was read"
+    assert quantity.value is not None, "checked when the file was read"
     return float(quantity.value)
 
 
@@ -122,17 +123,23 @@ def hops(op: str, ranks: int) -> int:
 
 
 def transfer(op: str, message_bytes: int, ranks: int, link: LinkConstants) -> Transfer:
-    """One collective: ``min over protocols (hops * latency + wire bytes / (bandwidth * shares))``.
-
-    `single_us` is ``max(launch floor, enqueue + device time)``: the end of a launch hides behind a long transfer.
-    """
+    """One collective by its fastest protocol; `single_us` is ``max(launch floor, start + device time)``."""
     wire = wire_bytes(op, message_bytes, ranks)
-    steps = hops(op, ranks)
     rate = link.bandwidth * link.shares[op]
     choices = [
-        (steps * latency + wire / (rate * share), steps * latency, name)
+        (pipelined(wire / (rate * share), hops(op, ranks) * latency), name)
         for name, (latency, share) in link.protocols.items()
     ]
-    device_us, hops_us, name = min(choices)
-    single = max(link.launch_floor, link.enqueue + device_us)
-    return Transfer(op, message_bytes, wire, name, hops_us, device_us, single)
+    device_us, name = min(choices)
+    floored = link.start + device_us < link.launch_floor
+    return Transfer(op, message_bytes, wire, name, device_us, waited_for(device_us, link), floored)
+
+
+def pipelined(bytes_us: float, hops_us: float) -> float:
+    """A pipeline at its best number of slices: the bytes' time, the hops' latency, and twice their geometric mean."""
+    return bytes_us + hops_us + 2 * math.sqrt(bytes_us * hops_us)
+
+
+def waited_for(device_us: float, link: LinkConstants) -> float:
+    """One kernel, launched alone and waited for."""
+    return max(link.launch_floor, link.start + device_us)

@@ -18,11 +18,14 @@ FLOOR_BYTES = 512 * 1024
 """Messages up to this size show the launch floor when called alone."""
 QUEUE_BYTES = 2 * 1024**2
 """Messages up to this size show the host's time for a launch when called back to back."""
+START_BYTES = 16 * 1024**2
+"""Messages from this size on keep the device busy when called back to back: what a call alone takes more is `start`."""
 SHARE_BYTES = 4 * 1024**2
 """Messages from this size on show the bandwidth."""
 
 _SHARES = np.linspace(0.2, 1.0, 801)
 _PROGRESS = np.linspace(0.01, 1.0, 100)
+_HANDOVERS = np.linspace(0, 60, 121)
 
 
 @dataclass(frozen=True)
@@ -37,11 +40,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Chunked:
-    """A measured product in chunks against the same in sequence; the link in the queues is replaced in a fit."""
+    """A measured product in chunks and in sequence, us; the link in the queues is replaced in a fit."""
 
     whole: Queue
     queue: Queue
-    ratio: float
+    sequential_us: float
+    chunked_us: float
 
 
 def fit_link(calls: Sequence[Call], ranks: int, start: LinkConstants) -> LinkConstants:
@@ -50,10 +54,12 @@ def fit_link(calls: Sequence[Call], ranks: int, start: LinkConstants) -> LinkCon
     Shares minimise the squared logarithm of predicted over measured `single_us`.
     """
     floor = [c.single_us for c in calls if c.message_bytes <= FLOOR_BYTES]
+    waits = [c.single_us - c.back_to_back_us for c in calls if c.message_bytes >= START_BYTES]
     queued = [c.back_to_back_us for c in calls if c.message_bytes <= QUEUE_BYTES]
     found = replace(
         start,
         launch_floor=float(np.median(floor)) if floor else start.launch_floor,
+        start=float(np.median(waits)) if waits else start.start,
         enqueue=float(np.median(queued)) if queued else start.enqueue,
     )
     shares: dict[str, float] = dict(start.shares)
@@ -82,10 +88,21 @@ def fit_progress(rows: Sequence[Chunked], link: LinkConstants) -> float:
 
     def loss(progress: float) -> float:
         tried = replace(link, overlap_progress=progress)
-        found = [
-            np.log(replace(r.queue, link=tried).total_us / replace(r.whole, link=tried).total_us / r.ratio)
-            for r in rows
+        errors = [
+            np.log(replace(row.queue, link=tried).total_us / replace(row.whole, link=tried).total_us)
+            - np.log(row.chunked_us / row.sequential_us)
+            for row in rows
         ]
-        return float(np.mean(np.abs(found)))
+        return float(np.mean(np.abs(errors)))
 
     return float(min(_PROGRESS, key=loss))
+
+
+def fit_handover(rows: Sequence[tuple[Queue, float]], link: LinkConstants) -> float:
+    """Us between a product and its collective: least mean squared log of predicted over measured time in sequence."""
+
+    def loss(handover: float) -> float:
+        tried = replace(link, handover=handover)
+        return float(np.mean([np.log(replace(queue, link=tried).total_us / us) ** 2 for queue, us in rows]))
+
+    return float(min(_HANDOVERS, key=loss))

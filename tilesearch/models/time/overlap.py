@@ -1,8 +1,8 @@
 """A matrix product and a collective in a queue: one after the other, or in chunks on two streams.
 
-The host issues launches one by one, `enqueue` apart. A chunk's second kernel waits for its first, each stream keeps
-its order, and a product beside a running collective goes on at `overlap_progress` of its speed, since the collective
-holds SMs and memory. At the end the launch is waited for: what `launch_floor` is longer than `enqueue`. All in us.
+The first kernel runs `start` after the host asked, the host issues the others `enqueue` apart. A chunk's second kernel
+waits for its first and begins `handover` after it, each stream keeps its order, and a product beside a running
+collective goes on at `overlap_progress` of its speed, since the collective holds SMs and memory. All in us.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Queue:
     def total_us(self) -> float:
         """From the first launch to the end of the last kernel, seen by who waits for it."""
         collectives, gemms = self.spans()
-        return max(collectives[-1].end, gemms[-1].end) + self.link.launch_floor - self.link.enqueue
+        return max(collectives[-1].end, gemms[-1].end, self.link.launch_floor)
 
     @property
     def launches(self) -> int:
@@ -53,17 +53,17 @@ class Queue:
         """When the collectives run and when the products do."""
         collectives: list[Span] = []
         gemms: list[Span] = []
-        step = self.link.enqueue
+        start, step, handover = self.link.start, self.link.enqueue, self.link.handover
         for i, (gemm, collective) in enumerate(zip(self.gemm_us, self.collective_us, strict=True)):
-            first, second = (2 * i + 1) * step, (2 * i + 2) * step
+            first, second = start + 2 * i * step, start + (2 * i + 1) * step
             if self.first == "gemm":
                 gemms.append(self._product(max(first, _end(gemms)), gemm, collectives))
-                collectives.append(_run(max(second, gemms[i].end, _end(collectives)), collective))
+                collectives.append(_run(max(second, gemms[i].end + handover, _end(collectives)), collective))
             else:
                 collectives.append(_run(max(first, _end(collectives)), collective))
         if self.first == "collective":
             for i, gemm in enumerate(self.gemm_us):
-                ready = max((2 * i + 2) * step, collectives[i].end, _end(gemms))
+                ready = max(start + (2 * i + 1) * step, collectives[i].end + handover, _end(gemms))
                 gemms.append(self._product(ready, gemm, collectives))
         return collectives, gemms
 
@@ -90,8 +90,7 @@ class Queue:
         speed beside a collective.
         """
         own = self.total_us
-        at_once = replace(self.link, enqueue=1e-9, launch_floor=self.link.launch_floor)
-        free = replace(self, link=at_once).total_us
+        free = replace(self, link=replace(self.link, enqueue=0.0)).total_us
         alone = replace(self, link=replace(self.link, overlap_progress=1.0)).total_us
         return {"launches": own - free, "contention": own - alone}
 

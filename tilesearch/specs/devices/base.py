@@ -55,10 +55,9 @@ class Device(Spec):
     def _faults(self) -> Iterator[Fault]:
         """What does not agree between keys; the vendors' devices add their own."""
         yield from check_policies(self.policies, {"bandwidth": self.bandwidth, **self.roofs})
-        both = self.interconnect.value
-        if self.link is not None and self.link.bandwidth.value is not None and both is not None:
-            if 2 * self.link.bandwidth.value != both:
-                yield Fault(f"one direction is half of the interconnect, {both:g} B/s", key="link.bandwidth")
+        both, one = self.interconnect.value, None if self.link is None else self.link.bandwidth.value
+        if both is not None and one is not None and 2 * one != both:
+            yield Fault(f"one direction is half of the interconnect, {both:g} B/s", key="link.bandwidth")
         for name, roof in self.roofs.items():
             accumulator = split_roof_name(name)[1]
             if accumulator is not None and roof.acc not in (None, accumulator):

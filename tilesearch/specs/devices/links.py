@@ -31,9 +31,10 @@ class Link(Spec):
 
     `bandwidth` is what one device sends in one direction by the datasheet, `domain` how many devices are joined so.
     The rest is measured or fitted, and absent from the file of a device on which nobody did: `shares` of the
-    bandwidth that a collective reaches on its busiest link; `launch_floor`, seconds that a launched collective or
-    a queue of kernels takes beside its work; `enqueue`, seconds of the host for one launch; `overlap_progress`,
-    the speed of a matrix product beside a running collective, as a share of its speed alone.
+    bandwidth that a collective reaches on its busiest link; `launch_floor`, seconds that anything launched and waited
+    for takes at least; `start`, seconds until the first kernel of a queue runs; `enqueue`, seconds of the host for
+    one launch; `handover`, seconds between a kernel and the collective that waits for it, or the other way round;
+    `overlap_progress`, the speed of a matrix product beside a running collective, as a share of its speed alone.
     """
 
     bandwidth: BytesPerSecond
@@ -41,7 +42,9 @@ class Link(Spec):
     shares: dict[CollectiveOp, TimeConstant] = Field(default_factory=dict)
     protocols: dict[StrictStr, Protocol] = Field(default_factory=dict)
     launch_floor: TimeConstant | None = None
+    start: TimeConstant | None = None
     enqueue: TimeConstant | None = None
+    handover: TimeConstant | None = None
     overlap_progress: TimeConstant | None = None
     errors: dict[Annotated[StrictStr, Field(min_length=1)], TimeError] = Field(default_factory=dict)
 
@@ -58,7 +61,7 @@ class Link(Spec):
         return self
 
     def _faults(self) -> Iterator[Fault]:
-        names = ("launch_floor", "enqueue", "overlap_progress")
+        names = ("launch_floor", "start", "enqueue", "handover", "overlap_progress")
         constants: dict[str, Quantity | None] = {name: getattr(self, name) for name in names}
         for name, quantity in constants.items():
             if self.measured and (quantity is None or quantity.value is None):

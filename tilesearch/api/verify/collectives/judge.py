@@ -10,8 +10,8 @@ from tilesearch.api.context import make
 from tilesearch.api.shard import chunk_rows
 from tilesearch.api.sharding import Local, local_gemm, local_op, message_bytes
 from tilesearch.api.verify.collectives.rows import Product, Run
-from tilesearch.models.time.link import LinkConstants, transfer
-from tilesearch.models.time.link_fit import Call, Chunked, fit_link, fit_progress
+from tilesearch.models.time.link import LinkConstants, transfer, waited_for
+from tilesearch.models.time.link_fit import Call, Chunked, fit_handover, fit_link, fit_progress
 from tilesearch.models.time.overlap import Queue
 
 FIT_CHUNKS = (2, 4)
@@ -36,8 +36,7 @@ class Judge:
 
     def gemm(self, product: Product) -> float:
         """The product of one rank, launched alone and waited for, us."""
-        local = self._locals[product.name, product.op.m].used_us
-        return max(self.link.launch_floor, self.link.enqueue + local)
+        return waited_for(self._locals[product.name, product.op.m].used_us, self.link)
 
     def queue(self, product: Product, chunks: int) -> Queue:
         """The launches of a product in chunks."""
@@ -65,17 +64,19 @@ class Judge:
         return fit_link([c for c in self.run.calls if c.message_bytes != size], self.run.ranks, self.link)
 
     def without_product(self, product: Product | None) -> LinkConstants:
-        """The file's constants with the speed beside a collective fitted to the other products."""
-        rows = list(self.chunked(product))
-        return replace(self.link, overlap_progress=fit_progress(rows, self.link)) if rows else self.link
+        """The link with handover and the speed beside a collective fitted to the other products."""
+        others = [p for p in self.run.products if product is None or p.op != product.op]
+        link = self.link
+        if others:
+            link = replace(link, handover=fit_handover([(self.queue(p, 1), p.sequential_us) for p in others], link))
+        rows = [row for other in others for row in self.chunked(other)]
+        return replace(link, overlap_progress=fit_progress(rows, link)) if rows else link
 
-    def chunked(self, left_out: Product | None = None) -> Iterator[Chunked]:
-        """What the speed beside a collective is fitted to."""
-        for product in self.run.products:
-            if product.op.m < FIT_ROWS or (left_out is not None and product.op == left_out.op):
-                continue
-            whole = self.queue(product, 1)
-            for count in FIT_CHUNKS:
-                if count in product.chunked_us:
-                    ratio = product.chunked_us[count] / product.sequential_us
-                    yield Chunked(whole, self.queue(product, count), ratio)
+    def chunked(self, product: Product) -> Iterator[Chunked]:
+        """What of a product the speed beside a collective is fitted to."""
+        if product.op.m < FIT_ROWS:
+            return
+        whole = self.queue(product, 1)
+        for count in FIT_CHUNKS:
+            if count in product.chunked_us:
+                yield Chunked(whole, self.queue(product, count), product.sequential_us, product.chunked_us[count])

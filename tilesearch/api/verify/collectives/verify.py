@@ -46,7 +46,8 @@ def verify_collectives(files: list[Path]) -> VerifyAnswer:
     """Errors by group. A row disagrees that is large and off by more than 15 %, a group of small ones by its median.
 
     stats, by group: rows, `worst`, `mean` and `median` absolute error and `bias`, and ``left out``: the same by
-    constants of a fit to the other message sizes (the other products, for the speed beside a collective) of the file.
+    constants of a fit to the other message sizes (for handover and the speed beside a collective: the other products)
+    of the file.
     ``overlap``: whether 2 chunks pay as measured; by the sign of the gain, and with gains within 5 % as a draw.
     """
     tally = Tally("collectives")
@@ -79,9 +80,8 @@ def _judge(judge: Judge, tally: Tally, prefix: str) -> list[str]:
     _median(tally, f"{prefix}smaller products in sequence", narrow)
     _each(tally, f"{prefix}products in 2 chunks, M >= 4096", overlapped)
     if alone:
-        tally.stats[f"{prefix}products alone (reported)"] = _errors(
-            [(pair.measured_us, pair.predicted_us) for pair in alone]
-        )
+        times = [(pair.measured_us, pair.predicted_us) for pair in alone]
+        tally.stats[f"{prefix}products alone (reported)"] = _errors(times)
     return _overlap(judge, tally, prefix)
 
 
@@ -97,9 +97,8 @@ def _calls(judge: Judge) -> Iterable[tuple[int, Pair]]:
 
 
 def _sequence(judge: Judge, product: Product) -> Pair:
-    """No product had a part in the floor and the shares, so its prediction is fair as it is."""
-    total = judge.total(product, 1)
-    return Pair(f"{product.name} in sequence", product.sequential_us, total, total)
+    fair = judge.total(product, 1, judge.without_product(product))
+    return Pair(f"{product.name} in sequence", product.sequential_us, judge.total(product, 1), fair)
 
 
 def _two(judge: Judge, product: Product) -> Pair:
@@ -154,9 +153,8 @@ def _overlap(judge: Judge, tally: Tally, prefix: str) -> list[str]:
         link = judge.without_product(product)
         measured = 1 - product.chunked_us[2] / product.sequential_us
         predicted = 1 - judge.total(product, 2, link) / judge.total(product, 1, link)
-        group = stats.setdefault(
-            "M >= 4096" if product.op.m >= OVERLAP_ROWS else "below", {"rows": 0, "sign": 0, "verdict": 0}
-        )
+        name = "M >= 4096" if product.op.m >= OVERLAP_ROWS else "below"
+        group = stats.setdefault(name, {"rows": 0, "sign": 0, "verdict": 0})
         group["rows"] += 1
         group["sign"] += (measured > 0) == (predicted > 0)
         group["verdict"] += _verdict(measured) == _verdict(predicted)
