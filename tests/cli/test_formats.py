@@ -21,6 +21,7 @@ from tilesearch.answers import (
 from tilesearch.answers.design import DesignAnswer
 from tilesearch.answers.fuse import FuseAnswer
 from tilesearch.answers.roofline import RooflineAnswer
+from tilesearch.answers.shard import ShardAnswer
 from tilesearch.api.schema import schema_names
 
 COMMANDS = {
@@ -31,6 +32,7 @@ COMMANDS = {
     "roofline": (["roofline", "gemm4096", "--sweep", "m=16..64", "--measured-us", "200"], RooflineAnswer, 0),
     "fuse": (["fuse", "chains/sincos"], FuseAnswer, 0),
     "design": (["design", "layernorm"], DesignAnswer, 0),
+    "shard": (["shard", "gemm4096", "--ranks", "2", "--chunks", "2"], ShardAnswer, 0),
     "devices": (["devices"], list[DeviceRow], 0),
     "devices list": (["devices", "list"], list[DeviceRow], 0),
     "devices show": (["devices", "show", "h200"], DeviceSheet, 0),

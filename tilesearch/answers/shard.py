@@ -11,6 +11,10 @@ from tilesearch.answers import Record
 Verdict = Literal["sequence", "pays", "a draw", "does not pay"]
 
 
+Limit = Literal["", "launch floor", "contention", "smaller parts"]
+"""What eats most of what overlap could save."""
+
+
 class LocalGemm(Record):
     """The product of one rank: its operator, the best tile by time, and us.
 
@@ -50,7 +54,8 @@ class Option(Record):
     """The whole in so many chunks of rows; 1 is in sequence. Times in us, with an 80 % interval.
 
     `gemm_us` and `collective_us` are sums over the chunks, `issue_us` what the host takes to issue `launches`;
-    `gain` is the share of the sequence's time that is saved.
+    `gain` is the share of the sequence's time that is saved, `limit` what eats most of what overlap could save:
+    launches of the host (``launch floor``), SMs and memory shared (``contention``), or ``smaller parts``.
     """
 
     chunks: int
@@ -64,6 +69,7 @@ class Option(Record):
     issue_us: float
     gain: float
     verdict: Verdict
+    limit: Limit
     reason: str
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilesearch.answers.shard import CollectiveTime, LocalGemm, Option, ShardAnswer, Verdict
 from tilesearch.api.context import DeviceLike, KernelLike, make
 from tilesearch.api.sharding import Local, Split, local_gemm, local_op, message_bytes
-from tilesearch.api.sharding_words import notes_of, reason_of
+from tilesearch.api.sharding_words import limit_of, notes_of, reason_of
 from tilesearch.api.timing import UNMEASURED
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.models.time.link import MEASURED_RANKS, LinkConstants, Transfer, link_of, transfer, waited_for
@@ -114,9 +114,10 @@ def _answer(problem: Problem, op: Gemm, plan: Plan, link: LinkConstants) -> Shar
     local = sized[op.m]
     whole = transfer(plan.collective, message_bytes(op, plan.split, plan.ranks, op.m), plan.ranks, link)
     queues = {count: _queue(op, plan, link, sized, count) for count in plan.chunks}
-    validated = link.strength == "calibrated" and plan.ranks == MEASURED_RANKS
-    errors = problem.device.link.errors if validated and problem.device.link is not None else {}
-    options = [_option(op, plan, queues, count, errors) for count in plan.chunks]
+    measured = link.strength == "calibrated" and plan.ranks == MEASURED_RANKS
+    errors = problem.device.link.errors if measured and problem.device.link is not None else {}
+    validated = measured and local.validated
+    options = [_option(op, plan, queues, count, errors if validated else {}) for count in plan.chunks]
     best = min(options, key=lambda option: (option.verdict in ("a draw", "does not pay"), option.total_us))
     return ShardAnswer(
         problem=problem.name,
@@ -171,6 +172,7 @@ def _option(op: Gemm, plan: Plan, queues: dict[int, Queue], count: int, errors: 
         issue_us=queue.issue_us,
         gain=gain,
         verdict=verdict,
+        limit=limit_of(queue, sequence),
         reason=reason_of(queue, sequence),
     )
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from tilesearch.answers import Candidate
 from tilesearch.api.solve import solve_problem
+from tilesearch.api.timing import timing_of
 from tilesearch.errors import InputError, Issue, TilesearchError
 from tilesearch.ledger import ledger_of, rates_for
 from tilesearch.program import lower
@@ -26,13 +27,18 @@ _VERSION = "3.6"
 
 @dataclass(frozen=True)
 class Local:
-    """The product of one rank: the fastest tile over the kernels tried; us, cool and under the power limit."""
+    """The product of one rank: the fastest tile over the kernels tried; us, cool and under the power limit.
+
+    `notes` say how strong the statement on its time is, `validated` whether measurements cover such kernels.
+    """
 
     op: Gemm
     kernel: KernelSpec
     candidate: Candidate
     time_us: float
     sustained_us: float | None
+    validated: bool
+    notes: tuple[str, ...]
 
     @property
     def used_us(self) -> float:
@@ -85,7 +91,9 @@ def local_gemm(problem: Problem, op: Gemm) -> Local:
     if not found:
         raise InputError(refused or [Issue("no tile of the local product fits, so it has no time", "op")])
     time, kernel, candidate = min(found, key=lambda one: one[0])
-    return Local(op, kernel, candidate, time, _sustained(problem, op, time))
+    timing = timing_of(problem.replace(op=op, kernel=kernel))
+    known = timing.validated and timing.constants is not None and timing.constants.strength == "calibrated"
+    return Local(op, kernel, candidate, time, _sustained(problem, op, time), known, tuple(timing.notes()))
 
 
 def _best(problem: Problem, op: Gemm, kernel: KernelSpec) -> Candidate | None:

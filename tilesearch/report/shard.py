@@ -84,13 +84,19 @@ def _option(option: Option, best: bool) -> list[str]:
         f"{option.collective_us:.1f}",
         f"{option.issue_us:.0f}",
         f"{100 * option.gain:.1f}" if option.chunks > 1 else "",
-        option.verdict if option.chunks > 1 else "none, in sequence",
+        _verdict(option),
     ]
+
+
+def _verdict(option: Option) -> str:
+    if option.chunks == 1:
+        return "none, in sequence"
+    return option.verdict if option.verdict == "pays" else f"{option.verdict}: {option.limit}"
 
 
 def _records(answer: ShardAnswer) -> Records:
     names = ["chunks", "rows", "total_us", "low_us", "high_us", "gemm_us", "collective_us", "launches", "issue_us"]
-    names += ["gain", "verdict", "reason"]
+    names += ["gain", "verdict", "limit", "reason"]
     rows: list[list[object]] = []
     for option in answer.options:
         values = option.model_dump()

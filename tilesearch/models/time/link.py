@@ -1,10 +1,11 @@
 """Time of a collective over a link: bytes on the busiest link, hops by protocol, and one launch floor for all.
 
-A collective of n ranks is a ring, and a ring is a pipeline: the bytes of the busiest link (`wire_bytes`, W) go through
-`hops` stages in k slices, each of which costs a latency. ``(hops + k) (latency + W / (k rate))`` is least at
-``k^2 = hops W / (rate latency)``, where it is ``W / rate + hops latency + 2 sqrt(hops latency W / rate)``. The rate is
-the link's bandwidth by the share that the operation reaches; the fastest protocol counts. Beside that stands the
-launch: a kernel runs `start` after the host asked, and nothing that is waited for is over before `launch_floor`.
+A collective of n ranks is a ring, and a ring is a pipeline: the bytes of the busiest link (`wire_bytes`, W) pass in k
+slices, each of which costs a latency, and the last one has `fill` stages before it. ``(fill + k) (latency + W / (k
+rate))`` is least at ``k^2 = fill W / (rate latency)``. All-reduce, all-gather and reduce-scatter keep every link busy
+from the first step on (fill 1) and have at least a slice for each of their `hops`; a broadcast fills the whole ring.
+The rate is the link's bandwidth by the share that the operation reaches; the fastest protocol counts. Beside that
+stands the launch: a kernel runs `start` after the host asked, and nothing waited for is over before `launch_floor`.
 
 **Bytes** of a message are those of the *input tensor that one rank holds*: the whole tensor for all-reduce,
 reduce-scatter and broadcast, a rank's own piece for all-gather. Times are us, bandwidths B/us (MB/s).
@@ -127,7 +128,7 @@ def transfer(op: str, message_bytes: int, ranks: int, link: LinkConstants) -> Tr
     wire = wire_bytes(op, message_bytes, ranks)
     rate = link.bandwidth * link.shares[op]
     choices = [
-        (pipelined(wire / (rate * share), hops(op, ranks) * latency), name)
+        (pipelined(op, ranks, wire / (rate * share), latency), name)
         for name, (latency, share) in link.protocols.items()
     ]
     device_us, name = min(choices)
@@ -135,9 +136,12 @@ def transfer(op: str, message_bytes: int, ranks: int, link: LinkConstants) -> Tr
     return Transfer(op, message_bytes, wire, name, device_us, waited_for(device_us, link), floored)
 
 
-def pipelined(bytes_us: float, hops_us: float) -> float:
-    """A pipeline at its best number of slices: the bytes' time, the hops' latency, and twice their geometric mean."""
-    return bytes_us + hops_us + 2 * math.sqrt(bytes_us * hops_us)
+def pipelined(op: str, ranks: int, bytes_us: float, latency_us: float) -> float:
+    """A pipeline at its best number of slices: ``(fill + k) (latency + bytes / k)``, k at least its least."""
+    steps = hops(op, ranks)
+    fill, least = (steps, 1) if op == "broadcast" else (1, steps)
+    slices = max(float(least), math.sqrt(fill * bytes_us / latency_us))
+    return (fill + slices) * (latency_us + bytes_us / slices)
 
 
 def waited_for(device_us: float, link: LinkConstants) -> float:

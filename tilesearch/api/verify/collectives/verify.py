@@ -11,7 +11,7 @@ import numpy as np
 
 from tilesearch.answers import VerifyAnswer
 from tilesearch.api.shard import RESOLUTION
-from tilesearch.api.sharding_words import reason_of
+from tilesearch.api.sharding_words import LAUNCHES, limit_of, reason_of
 from tilesearch.api.verify.collectives.judge import Judge
 from tilesearch.api.verify.collectives.rows import Product, read_run
 from tilesearch.api.verify.replay import Tally
@@ -48,7 +48,8 @@ def verify_collectives(files: list[Path]) -> VerifyAnswer:
     stats, by group: rows, `worst`, `mean` and `median` absolute error and `bias`, and ``left out``: the same by
     constants of a fit to the other message sizes (for handover and the speed beside a collective: the other products)
     of the file.
-    ``overlap``: whether 2 chunks pay as measured; by the sign of the gain, and with gains within 5 % as a draw.
+    ``overlap``: whether 2 chunks pay as measured; by the sign of the gain, and with gains within 5 % as a draw; and in
+    how many the launch floor is named as the reason.
     """
     tally = Tally("collectives")
     notes: list[str] = []
@@ -154,11 +155,13 @@ def _overlap(judge: Judge, tally: Tally, prefix: str) -> list[str]:
         measured = 1 - product.chunked_us[2] / product.sequential_us
         predicted = 1 - judge.total(product, 2, link) / judge.total(product, 1, link)
         name = "M >= 4096" if product.op.m >= OVERLAP_ROWS else "below"
-        group = stats.setdefault(name, {"rows": 0, "sign": 0, "verdict": 0})
+        group = stats.setdefault(name, {"rows": 0, "sign": 0, "verdict": 0, "launch floor named": 0})
         group["rows"] += 1
         group["sign"] += (measured > 0) == (predicted > 0)
         group["verdict"] += _verdict(measured) == _verdict(predicted)
-        why = reason_of(judge.queue(product, 2), judge.queue(product, 1))
+        queue, sequence = judge.queue(product, 2), judge.queue(product, 1)
+        group["launch floor named"] += limit_of(queue, sequence) == LAUNCHES
+        why = reason_of(queue, sequence)
         notes.append(f"{prefix}{product.name} in 2 chunks gains {measured:+.1%}, predicted {predicted:+.1%}: {why}")
     for name, group in stats.items():
         tally.stats[f"{prefix}overlap in 2 chunks, {name}"] = group
