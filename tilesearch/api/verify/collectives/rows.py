@@ -75,6 +75,8 @@ class Run:
     ranks: int
     calls: tuple[Call, ...]
     products: tuple[Product, ...]
+    copies: int
+    """Copies from device to device in the file: no collective, so not judged."""
 
 
 def read_run(path: Path) -> Run:
@@ -91,6 +93,7 @@ def read_run(path: Path) -> Run:
         ranks,
         tuple(Call(r.op, r.bytes, r.single_us, r.back_to_back_us) for r in calls),
         tuple(_product(row) for row in products),
+        len(data.get("p2p_copy") or []),
     )
 
 

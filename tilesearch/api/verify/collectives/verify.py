@@ -59,6 +59,8 @@ def verify_collectives(files: list[Path]) -> VerifyAnswer:
         if isinstance(link, str):
             raise InputError(Issue(link, "device", str(path)))
         prefix = "" if len(files) == 1 else f"{path.name}: "
+        for number in range(run.copies):
+            tally.skip(f"{prefix}p2p_copy[{number}]", "a copy from device to device is no collective")
         notes += _judge(Judge(run, link), tally, prefix)
     answer = tally.answer()
     answer.notes += notes
