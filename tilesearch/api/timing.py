@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from tilesearch.rules.parse import Ratio, parse_rule
 from tilesearch.specs.devices import Device, TimeError
 from tilesearch.specs.problems import Problem
 
-Rank = Literal["carver", "traffic", "time"]
 Values = NDArray[np.float64]
 
 _PICO = 10**6
@@ -127,7 +126,7 @@ def timing_of(problem: Problem, model: Model | None = None) -> Timing:
     return Timing(program, device, constants, reason, validated and device.time_errors != {})
 
 
-def rank_of(problem: Problem) -> Rank:
+def rank_of(problem: Problem) -> str:
     """The rank that the problem asks for; without one, time where the model was calibrated for such kernels."""
     asked = problem.search.rank
     if asked is not None:
@@ -142,7 +141,7 @@ def about_time(note: str) -> bool:
     return note.startswith(("time:", "time_us:"))
 
 
-def exact_rank_of(problem: Problem) -> Rank:
+def exact_rank_of(problem: Problem) -> str:
     """The same for what needs a key that engines can lower: never time on a GPU unless it was asked for."""
     return problem.search.rank or "carver"
 

@@ -111,7 +111,9 @@ class RuleOptions(SourceOptions):
 class SearchOptions(RuleOptions):
     """For commands that choose a tile."""
 
-    rank: Annotated[str | None, typer.Option("--rank", metavar="carver|traffic|time", help="What comes first.")] = None
+    rank: Annotated[
+        str | None, typer.Option("--rank", metavar="carver|traffic|time|EXPR", help="What comes first.")
+    ] = None
     engine: Annotated[
         str | None, typer.Option("--engine", metavar="auto|vector|cpsat|z3", help="Which engine searches.")
     ] = None

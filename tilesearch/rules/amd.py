@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from tilesearch.rules.expr import Expr
-from tilesearch.rules.limits import known, limit, source
+from tilesearch.rules.limits import device_limit, known
 from tilesearch.rules.model import Rule
 from tilesearch.specs.devices import AmdDevice
 
 
 def shared_memory(device: AmdDevice, shared: Expr) -> Rule:
     """C1.shared_memory: the local data share of one work-group. Unit: B."""
-    return Rule(
-        id="C1.shared_memory",
-        sentence="the local data share of a work-group stays within what one work-group may have",
-        value=shared,
-        limit=limit(device, "lds_per_block"),
-        unit="B",
-        source=source(device, "lds_per_block"),
-        unknown=f"{device.name}: lds_per_block is not known",
-        has_slack=True,
-    )
+    sentence = "the local data share of a work-group stays within what one work-group may have"
+    return device_limit(device, "lds_per_block", "C1.shared_memory", sentence, shared, "B")
 
 
 def accumulators(device: AmdDevice, per_thread: Expr) -> Rule:
     """C2.accumulators, soft: accumulator registers of one work-item against all that it may address."""
-    return Rule(
-        id="C2.accumulators",
-        sentence="the accumulators of a work-item fit in the registers that it may hold",
-        value=per_thread,
-        limit=limit(device, "max_registers_per_thread"),
-        unit="registers",
-        hard=False,
-        source=source(device, "max_registers_per_thread"),
-        unknown=f"{device.name}: max_registers_per_thread is not known",
-        has_slack=True,
+    sentence = "the accumulators of a work-item fit in the registers that it may hold"
+    return device_limit(
+        device, "max_registers_per_thread", "C2.accumulators", sentence, per_thread, "registers", hard=False
     )
 
 
@@ -53,13 +38,5 @@ def register_file(device: AmdDevice, per_thread: Expr) -> Rule:
 
 def threads(device: AmdDevice, per_block: Expr) -> Rule:
     """C4.threads: work-items of a work-group."""
-    return Rule(
-        id="C4.threads",
-        sentence="a work-group has no more work-items than it may have",
-        value=per_block,
-        limit=limit(device, "max_threads_per_block"),
-        unit="threads",
-        source=source(device, "max_threads_per_block"),
-        unknown=f"{device.name}: max_threads_per_block is not known",
-        has_slack=True,
-    )
+    sentence = "a work-group has no more work-items than it may have"
+    return device_limit(device, "max_threads_per_block", "C4.threads", sentence, per_block, "threads")

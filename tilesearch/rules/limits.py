@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tilesearch.errors import UnknownLimitError
-from tilesearch.rules.expr import Const
+from tilesearch.rules.expr import Const, Expr
+from tilesearch.rules.model import Rule
 from tilesearch.specs.devices import Device
 
 
@@ -41,3 +42,25 @@ def limit(device: Device, name: str) -> Const | None:
 def source(device: Device, name: str) -> str:
     """Where the device's number was read."""
     return str(getattr(device, name).source or "")
+
+
+def unknown(device: Device, name: str) -> str:
+    """What to say where the device file does not know `name`."""
+    return f"{device.name}: {name} is not known"
+
+
+def device_limit(
+    device: Device, name: str, rule_id: str, sentence: str, value: Expr, unit: str, *, hard: bool = True
+) -> Rule:
+    """The rule that `value` stays within the device's number `name`; not judged where the file does not know it."""
+    return Rule(
+        id=rule_id,
+        sentence=sentence,
+        value=value,
+        limit=limit(device, name),
+        unit=unit,
+        hard=hard,
+        source=source(device, name),
+        unknown=unknown(device, name),
+        has_slack=True,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tilesearch.rules.expr import FALSE, TRUE, Expr, all_of, any_of, ceildiv, const, divides, member, negate, select
-from tilesearch.rules.limits import constant_of, known, limit, number, numbers, source
+from tilesearch.rules.limits import constant_of, device_limit, known, limit, number, numbers, source, unknown
 from tilesearch.rules.model import Remark, Rule, constant, named
 from tilesearch.rules.occupancy import Load, Residency, launch_registers, shared_allocation
 from tilesearch.specs.devices import NvidiaDevice, TensorMemory
@@ -16,16 +16,8 @@ _ISA = "PTX ISA, matrix instruction shapes (hardware/instructions/)"
 
 def shared_memory(device: NvidiaDevice, shared: Expr) -> Rule:
     """C1.shared_memory: one block's dynamic shared memory against the opt-in limit. Unit: B."""
-    return Rule(
-        id="C1.shared_memory",
-        sentence="the shared memory of a block stays within what one block may opt in to",
-        value=shared,
-        limit=limit(device, "shared_per_block_optin"),
-        unit="B",
-        source=source(device, "shared_per_block_optin"),
-        unknown=f"{device.name}: shared_per_block_optin is not known",
-        has_slack=True,
-    )
+    sentence = "the shared memory of a block stays within what one block may opt in to"
+    return device_limit(device, "shared_per_block_optin", "C1.shared_memory", sentence, shared, "B")
 
 
 def shared_memory_per_sm(device: NvidiaDevice, shared: Expr, per_block: Rule) -> Rule:
@@ -44,7 +36,7 @@ def shared_memory_per_sm(device: NvidiaDevice, shared: Expr, per_block: Rule) ->
         limit=None if capacity is None else constant("shared_per_sm - reserved_shared_per_block", capacity),
         unit="B",
         source=source(device, "shared_per_sm"),
-        unknown=f"{device.name}: shared_per_sm is not known",
+        unknown=unknown(device, "shared_per_sm"),
         when=per_block.holds if per_block.limit is not None else None,
         has_slack=True,
     )
@@ -82,45 +74,24 @@ def tensor_memory(device: NvidiaDevice, columns: Expr, when: Expr) -> Rule:
 
 def accumulators(device: NvidiaDevice, per_thread: Expr, hard: bool = True) -> Rule:
     """C2.accumulators: accumulator registers of one thread. Hard where no compiler would spill them."""
-    return Rule(
-        id="C2.accumulators",
-        sentence="the accumulators of a thread fit in the registers that one thread may hold",
-        value=per_thread,
-        limit=limit(device, "max_registers_per_thread"),
-        unit="registers",
-        hard=hard,
-        source=source(device, "max_registers_per_thread"),
-        unknown=f"{device.name}: max_registers_per_thread is not known",
-        has_slack=True,
+    sentence = "the accumulators of a thread fit in the registers that one thread may hold"
+    return device_limit(
+        device, "max_registers_per_thread", "C2.accumulators", sentence, per_thread, "registers", hard=hard
     )
 
 
 def register_file(device: NvidiaDevice, load: Load) -> Rule:
     """C2.register_file: a block's registers, rounded per warp and charged in whole groups of four warps."""
-    return Rule(
-        id="C2.register_file",
-        sentence="the registers of a block, rounded up per warp and per sub-partition, fit in the register file",
-        value=launch_registers(device, load),
-        limit=limit(device, "registers_per_block"),
-        unit="registers",
-        source=source(device, "registers_per_block"),
-        unknown=f"{device.name}: registers_per_block is not known",
-        has_slack=True,
+    sentence = "the registers of a block, rounded up per warp and per sub-partition, fit in the register file"
+    return device_limit(
+        device, "registers_per_block", "C2.register_file", sentence, launch_registers(device, load), "registers"
     )
 
 
 def threads(device: NvidiaDevice, per_block: Expr) -> Rule:
     """C4.threads: threads of a block."""
-    return Rule(
-        id="C4.threads",
-        sentence="a block has no more threads than one block may have",
-        value=per_block,
-        limit=limit(device, "max_threads_per_block"),
-        unit="threads",
-        source=source(device, "max_threads_per_block"),
-        unknown=f"{device.name}: max_threads_per_block is not known",
-        has_slack=True,
-    )
+    sentence = "a block has no more threads than one block may have"
+    return device_limit(device, "max_threads_per_block", "C4.threads", sentence, per_block, "threads")
 
 
 def occupancy(residency: Residency, earlier: tuple[Rule, ...], src: str) -> Rule:
@@ -148,7 +119,7 @@ def grid(device: NvidiaDevice, blocks: Expr) -> Rule:
         limit=bound,
         unit="blocks",
         source=source(device, "max_grid"),
-        unknown=f"{device.name}: max_grid is not known",
+        unknown=unknown(device, "max_grid"),
     )
 
 
@@ -175,7 +146,7 @@ def cluster(device: NvidiaDevice, blocks: Expr) -> Rule:
         limit=bound,
         unit="blocks",
         source=source(device, "cluster_max_size"),
-        unknown=f"{device.name}: cluster_max_size is not known",
+        unknown=unknown(device, "cluster_max_size"),
     )
 
 

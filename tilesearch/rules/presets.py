@@ -6,7 +6,7 @@ from tilesearch.program.form import Program, Role
 from tilesearch.rules import nvidia
 from tilesearch.rules.expr import Expr, maximum, minimum
 from tilesearch.rules.geometry import Geometry
-from tilesearch.rules.limits import constant_of, limit, source
+from tilesearch.rules.limits import constant_of, device_limit
 from tilesearch.rules.metrics import launch_metrics
 from tilesearch.rules.model import Model, Rule, Variable, named
 from tilesearch.rules.occupancy import Load, Residency
@@ -48,13 +48,5 @@ def _is_tile(role: Role) -> bool:
 
 
 def _register_file(device: NvidiaDevice, registers: Expr) -> Rule:
-    return Rule(
-        id="C2.register_file",
-        sentence="twice the widest tile, in 32-bit words, fits in the register file",
-        value=registers,
-        limit=limit(device, "registers_per_sm"),
-        unit="registers",
-        source=source(device, "registers_per_sm"),
-        unknown=f"{device.name}: registers_per_sm is not known",
-        has_slack=True,
-    )
+    sentence = "twice the widest tile, in 32-bit words, fits in the register file"
+    return device_limit(device, "registers_per_sm", "C2.register_file", sentence, registers, "registers")

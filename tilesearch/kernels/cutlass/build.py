@@ -12,7 +12,7 @@ from tilesearch.kernels.versions import Version, since, variant_of, version_of
 from tilesearch.rules import compiled, nvidia
 from tilesearch.rules.expr import Expr, Var, as_expr, ceildiv, const, maximum, member, minimum
 from tilesearch.rules.geometry import Geometry
-from tilesearch.rules.limits import constant_of, limit, source
+from tilesearch.rules.limits import constant_of, limit, source, unknown
 from tilesearch.rules.metrics import launch_metrics, residency_of
 from tilesearch.rules.model import Metric, Model, Rule, constant, named
 from tilesearch.rules.nvidia import TileShape
@@ -231,7 +231,7 @@ def _cluster_rule(device: NvidiaDevice) -> Rule:
         limit=limit(device, "cluster_max_size"),
         unit="blocks",
         source=source(device, "cluster_max_size"),
-        unknown=f"{device.name}: cluster_max_size is not known",
+        unknown=unknown(device, "cluster_max_size"),
     )
 
 
