@@ -30,7 +30,7 @@ _PICO = 10**6
 
 _MOST_PS = 10**18
 
-_UNMEASURED = TimeError(low_80=0.6, high_80=1.6, low_90=0.5, high_90=2.0, source="a judgement: nothing was measured")
+UNMEASURED = TimeError(low_80=0.6, high_80=1.6, low_90=0.5, high_90=2.0, source="a judgement: nothing was measured")
 """The interval where no measurement stands behind a prediction."""
 
 
@@ -90,7 +90,7 @@ class Timing:
         return low[kinds], high[kinds]
 
     def _error(self, name: str) -> TimeError:
-        return self.device.time_errors.get(name, _UNMEASURED) if self.validated else _UNMEASURED
+        return self.device.time_errors.get(name, UNMEASURED) if self.validated else UNMEASURED
 
     def notes(self) -> list[str]:
         """How strong the statement is, in words."""

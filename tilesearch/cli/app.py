@@ -17,6 +17,7 @@ from tilesearch.cli.commands import (
     roofline,
     schedule,
     schema,
+    shard,
     solve,
     verify,
 )
@@ -36,6 +37,7 @@ app.command("design")(design.design)
 app.command("fuse")(fuse.fuse)
 app.command("roofline")(roofline.roofline)
 app.command("schedule")(schedule.schedule)
+app.command("shard")(shard.shard)
 app.command("port")(port.port)
 app.command("export")(export.export)
 app.command("prune")(prune.prune)

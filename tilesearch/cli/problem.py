@@ -26,7 +26,15 @@ _KEYS = {
     "roofs": ("model.roofs", "--roofs"),
 }
 _NUMBERS = ("top", "time_limit")
-_QUESTIONS = {"sweep": "--sweep", "measured_us": "--measured-us", "measured_bytes": "--measured-bytes"}
+_QUESTIONS = {
+    "sweep": "--sweep",
+    "measured_us": "--measured-us",
+    "measured_bytes": "--measured-bytes",
+    "ranks": "--ranks",
+    "split": "--split",
+    "collective": "--collective",
+    "chunks": "--chunks",
+}
 """What commands ask beside the problem, by the name that faults in it go by."""
 
 
