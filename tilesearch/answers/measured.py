@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from tilesearch.answers import Record, Tile
 
 
@@ -33,7 +35,7 @@ class TunedRow(Record):
 
 
 class TuneSeconds(Record):
-    """Where the seconds went: choosing the tiles, starting processes, compiling (wall, and of all processes), timing."""
+    """Where the seconds went: choosing tiles, starting processes, compiling (wall, and of all processes), timing."""
 
     listing: float = 0.0
     starting: float = 0.0
@@ -61,9 +63,9 @@ class TuneAnswer(Record):
     resolution: float | None = None
     mean_error: float | None = None
     within_interval: float | None = None
-    before: dict[str, float] = {}
-    after: dict[str, float] = {}
-    notes: list[str] = []
+    before: dict[str, float] = Field(default_factory=dict)
+    after: dict[str, float] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
 
 
 class Calibrated(Record):
@@ -94,6 +96,6 @@ class CalibrateAnswer(Record):
     kept: list[str]
     failed: dict[str, str]
     seconds: float
-    before: dict[str, float] = {}
-    after: dict[str, float] = {}
-    notes: list[str] = []
+    before: dict[str, float] = Field(default_factory=dict)
+    after: dict[str, float] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)

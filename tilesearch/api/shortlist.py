@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tilesearch.answers import Candidate
 from tilesearch.api.solve import solve_problem
-from tilesearch.api.timing import rank_of
+from tilesearch.api.timing import rank_of, timing_of
 from tilesearch.errors import InputError, Issue
 from tilesearch.specs.problems import Problem
 
@@ -54,6 +54,13 @@ class Guess:
     low_us: Values
     high_us: Values
     tiles: Mapping[str, NDArray[np.int64]]
+
+
+def by_time(problem: Problem) -> Problem:
+    """The problem, ranked by time where there is a model of it, whatever rank it asks for."""
+    if timing_of(problem).constants is None:
+        return problem
+    return problem.replace(search=problem.search.model_copy(update={"rank": "time"}))
 
 
 def shortlist(problem: Problem, count: int, spread: bool = False) -> list[Candidate]:

@@ -6,6 +6,7 @@ import typer
 
 from tilesearch.cli.command import group
 from tilesearch.cli.commands import (
+    calibrate,
     check,
     design,
     devices,
@@ -18,6 +19,7 @@ from tilesearch.cli.commands import (
     schedule,
     schema,
     solve,
+    tune,
     verify,
 )
 
@@ -39,6 +41,8 @@ app.command("schedule")(schedule.schedule)
 app.command("port")(port.port)
 app.command("export")(export.export)
 app.command("prune")(prune.prune)
+app.command("tune")(tune.tune)
+app.command("calibrate")(calibrate.calibrate)
 app.command("verify")(verify.verify)
 app.add_typer(devices.app, name="devices")
 app.command("schema")(schema.schema)

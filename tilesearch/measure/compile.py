@@ -1,4 +1,4 @@
-"""Compiling exported kernels in processes of their own, into Triton's cache on disk, so that launches only load them."""
+"""Compiling exported kernels in processes of their own, into Triton's cache on disk: launches only load them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ class Built:
     seconds: float
     error: str = ""
     shared: int | None = None
+
+
+Task = tuple[Callable[..., Built], Any, Any, Any, Any, Any] | tuple[Callable[..., Built], Any, Any, Any]
+"""A function and its arguments."""
 
 
 @dataclass(frozen=True)
@@ -97,21 +101,21 @@ class Compilers:
         for process in processes:
             process.terminate()
 
-    def build_all(
-        self, sources: Sequence[Source], limit_s: float, cache: Path | None = None
-    ) -> Iterator[Built]:
+    def build_all(self, sources: Sequence[Source], limit_s: float, cache: Path | None = None) -> Iterator[Built]:
         """The result of each, as it comes; what is not done within `limit_s` seconds is an error."""
         chosen = str(cache) if cache is not None else self.cache
-        tasks = {
+        tasks: dict[int, Task] = {
             n: (build, n, str(s.path), s.op.model_dump_json(exclude_none=True), s.planes, chosen)
             for n, s in enumerate(sources)
         }
         yield from self.run_all(tasks, limit_s)
 
-    def run_all(self, tasks: Mapping[int, tuple[Callable[..., Built], *tuple[Any, ...]]], limit_s: float) -> Iterator[Built]:
+    def run_all(self, tasks: Mapping[int, Task], limit_s: float) -> Iterator[Built]:
         """The same for any function that returns `Built`, given with its arguments."""
         deadline = time.perf_counter() + limit_s
-        waiting: dict[Future[Built], int] = {self.pool.submit(*task): place for place, task in tasks.items()}
+        waiting: dict[Future[Built], int] = {
+            self.pool.submit(task[0], *task[1:]): place for place, task in tasks.items()
+        }
         while waiting:
             left = deadline - time.perf_counter()
             done = wait(waiting, timeout=max(0.0, left), return_when=FIRST_COMPLETED).done

@@ -113,10 +113,14 @@ def _random(torch: Any, shape: tuple[int, ...], kind: str, device: str) -> Any:
 
 def _gemm(torch: Any, op: Gemm, planes: bool, device: str) -> Inputs:
     batch = (op.batch,) if planes else ()
-    a = _random(torch, (*batch, *((op.k, op.m) if op.trans_a else (op.m, op.k))), torch_type(op.operand("a"), op), device)
-    b = _random(torch, (*batch, *((op.n, op.k) if op.trans_b else (op.k, op.n))), torch_type(op.operand("b"), op), device)
+    a = _random(
+        torch, (*batch, *((op.k, op.m) if op.trans_a else (op.m, op.k))), torch_type(op.operand("a"), op), device
+    )
+    b = _random(
+        torch, (*batch, *((op.n, op.k) if op.trans_b else (op.k, op.n))), torch_type(op.operand("b"), op), device
+    )
     rows, columns = (a.mT if op.trans_a else a), (b.mT if op.trans_b else b)
-    arguments = (rows, columns) if planes else (a, b)
+    arguments: tuple[Any, ...] = (rows, columns) if planes else (a, b)
     if op.bias:
         arguments = (*arguments, _random(torch, (op.n,), torch_type(op.operand("out"), op), device))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tilesearch.answers import Candidate
-from tilesearch.answers.measured import TunedRow, TuneAnswer, TuneSeconds
+from tilesearch.answers.measured import TuneAnswer, TunedRow, TuneSeconds
 from tilesearch.api.shortlist import shortlist
 from tilesearch.errors import InputError, Issue
 from tilesearch.measure.bench import Bench, Sample
@@ -51,7 +51,10 @@ def tune(
         sources = bench.write([c.tile.as_dict() for c in listed])
         built = compile_list(sources, seconds, compilers, cache, say)
         before, start = state(), time.perf_counter()
-        rows = [_row(c, _sample(bench, s, built.get(n)), built.get(n)) for n, (c, s) in enumerate(zip(listed, sources))]
+        rows = [
+            _row(c, _sample(bench, s, built.get(n)), built.get(n))
+            for n, (c, s) in enumerate(zip(listed, sources, strict=True))
+        ]
         apart = finals(bench, rows, sources)
         bench.close()
     seconds.timing = time.perf_counter() - start
