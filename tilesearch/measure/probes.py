@@ -194,7 +194,7 @@ def clocks(lab: Lab) -> Iterator[Measured]:
     power: list[float] = []
     start = time.perf_counter()
     while time.perf_counter() - start < (1.5 if lab.quick else 4.0):
-        for _ in range(40):
+        for _ in range(100):
             run(wait=False)
         power.append(state().get("power_w", 0.0))
         read = run()
