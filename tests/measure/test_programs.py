@@ -10,6 +10,7 @@ import pytest
 
 import tilesearch as ts
 from tilesearch.measure.compile import Built, Compilers
+from tilesearch.measure.probes import measured
 from tilesearch.measure.stamps import Stamps
 from tilesearch.measure.timer import reading_of, resolution
 
@@ -96,3 +97,9 @@ def test_counts_that_differ_between_shapes_are_no_specialisation():
             kernel={"language": "triton", "variant": variant},
         ).code
         assert f'do_not_specialize=["{name}"]' in code
+
+
+def test_a_difference_within_the_noise_is_no_measurement():
+    assert measured("a", [1.0, 3.0, 2.0], "s", "").spread == 1
+    with pytest.raises(ValueError, match="not above the noise"):
+        measured("a", [-1.0, 0.0, 2.0], "s", "")

@@ -56,7 +56,8 @@ def calibrate(
             failed[title] = "not begun: out of time"
             continue
         try:
-            found += probe(lab)
+            for item in probe(lab):
+                found.append(item)  # one by one: what comes before a failure is kept
         except TilesearchError:
             raise
         except Exception as error:

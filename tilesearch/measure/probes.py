@@ -59,9 +59,11 @@ class Lab:
 
 
 def measured(name: str, values: list[float], unit: str, note: str) -> Measured:
-    """The median of repeats, and how far they lie apart."""
+    """The median of repeats, and how far they lie apart. Raises `ValueError` where it is not above the noise."""
     middle = statistics.median(values)
-    return Measured(name, middle, unit, (max(values) - min(values)) / middle if middle else 0.0, note)
+    if not middle > 0:
+        raise ValueError(f"{name} is not above the noise: {middle:.3g} {unit}")
+    return Measured(name, middle, unit, (max(values) - min(values)) / middle, note)
 
 
 def launches(lab: Lab) -> Iterator[Measured]:
