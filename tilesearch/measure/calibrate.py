@@ -57,7 +57,7 @@ def calibrate(
             continue
         try:
             for item in probe(lab):
-                found.append(item)  # one by one: what comes before a failure is kept
+                found.append(item)  # noqa: PERF402 - what comes before a failure is kept
         except TilesearchError:
             raise
         except Exception as error:
