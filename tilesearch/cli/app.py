@@ -6,6 +6,7 @@ import typer
 
 from tilesearch.cli.command import group
 from tilesearch.cli.commands import (
+    calibrate,
     check,
     design,
     devices,
@@ -19,6 +20,7 @@ from tilesearch.cli.commands import (
     schema,
     shard,
     solve,
+    tune,
     verify,
 )
 
@@ -41,6 +43,8 @@ app.command("shard")(shard.shard)
 app.command("port")(port.port)
 app.command("export")(export.export)
 app.command("prune")(prune.prune)
+app.command("tune")(tune.tune)
+app.command("calibrate")(calibrate.calibrate)
 app.command("verify")(verify.verify)
 app.add_typer(devices.app, name="devices")
 app.command("schema")(schema.schema)
