@@ -89,7 +89,7 @@ def test_readings():
 
 
 def test_counts_that_differ_between_shapes_are_no_specialisation():
-    for variant, name in (("pointer", "steps"), ("tma", "programs")):
+    for variant, name in (("pointer", "steps"), ("persistent_tma", "programs")):
         code = ts.export(
             ts.Gemm(m=256, n=256, k=256, dtype="fp16"),
             "h200",
