@@ -6,7 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilesearch.api import check, design, explain, export, fuse, occupancy, port, prune, roofline, schedule, solve
+    from tilesearch.api import (
+        check,
+        design,
+        explain,
+        export,
+        fuse,
+        occupancy,
+        port,
+        prune,
+        roofline,
+        schedule,
+        shard,
+        solve,
+    )
     from tilesearch.errors import InputError, TilesearchError, UnknownLimitError
     from tilesearch.specs.devices import list_devices, load_device
     from tilesearch.specs.ops import (
@@ -38,6 +51,7 @@ _HOMES = {
     "prune": "tilesearch.api",
     "roofline": "tilesearch.api",
     "schedule": "tilesearch.api",
+    "shard": "tilesearch.api",
     "solve": "tilesearch.api",
     "InputError": "tilesearch.errors",
     "TilesearchError": "tilesearch.errors",
@@ -88,6 +102,7 @@ __all__ = [
     "prune",
     "roofline",
     "schedule",
+    "shard",
     "solve",
 ]
 

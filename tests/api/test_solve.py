@@ -113,3 +113,21 @@ def test_the_mma_fallback_is_said():
     verdict = ts.check(OP, "h200", {"block_m": 32, "block_n": 128, "block_k": 64, "num_warps": 4})
     assert verdict.verdict == "fits"
     assert any("mma" in note for note in verdict.notes)
+
+
+def test_a_ranking_may_be_written_out():
+    answer = ts.solve(ts.Gemm(m=512, n=512, k=512, dtype="fp16"), "h200", rank="shared_bytes * waves", top=50)
+    keys = [c.metrics.shared_bytes * c.metrics.waves for c in answer.candidates]
+    assert keys == sorted(keys) == [c.key for c in answer.candidates]
+    assert answer.rank == "shared_bytes * waves"
+    for engine in ("cpsat", "z3"):
+        other = ts.solve(
+            ts.Gemm(m=512, n=512, k=512, dtype="fp16"), "h200", rank="shared_bytes * waves", top=50, engine=engine
+        )
+        assert other.candidates == answer.candidates
+
+
+def test_an_ii_relation_ranks():
+    problem = ts.load_problem("problems/ascend_gemm_relu.toml")
+    answer = ts.solve(problem, rank="mte2_ii - cube_ii", top=5)
+    assert answer.best.key == min(c.key for c in answer.candidates) < 0

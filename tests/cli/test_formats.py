@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from decimal import Decimal
 
 import pytest
 from pydantic import TypeAdapter
@@ -21,6 +22,7 @@ from tilesearch.answers import (
 from tilesearch.answers.design import DesignAnswer
 from tilesearch.answers.fuse import FuseAnswer
 from tilesearch.answers.roofline import RooflineAnswer
+from tilesearch.answers.shard import ShardAnswer
 from tilesearch.api.schema import schema_names
 
 COMMANDS = {
@@ -31,6 +33,7 @@ COMMANDS = {
     "roofline": (["roofline", "gemm4096", "--sweep", "m=16..64", "--measured-us", "200"], RooflineAnswer, 0),
     "fuse": (["fuse", "chains/sincos"], FuseAnswer, 0),
     "design": (["design", "layernorm"], DesignAnswer, 0),
+    "shard": (["shard", "gemm4096", "--ranks", "2", "--chunks", "2"], ShardAnswer, 0),
     "devices": (["devices"], list[DeviceRow], 0),
     "devices list": (["devices", "list"], list[DeviceRow], 0),
     "devices show": (["devices", "show", "h200"], DeviceSheet, 0),
@@ -46,6 +49,7 @@ def test_json_is_the_answer(cli, arguments, answer, status):
     model = TypeAdapter(answer).validate_python(data)
     assert TypeAdapter(answer).dump_python(model, mode="json") == data
     written = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    written = re.sub(r"[\d.]+e-05\b", lambda found: f"{Decimal(found[0]):f}", written)  # 5.75e-05: 0.0000575
     assert done.out == re.sub(r"(\de-)0(\d)", r"\1\2", written)  # Python writes 3.4e-06 where pydantic writes 3.4e-6
 
 

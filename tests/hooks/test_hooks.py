@@ -72,7 +72,7 @@ def test_descriptors_are_kernels_through_the_tma():
     a, b = descriptor((4096, 4096), (4096, 1)), descriptor((4096, 4096), (1, 4096))
     arguments = {"a": a, "b": b, "M": 4096, "N": 4096, "K": 4096}
     assert gemm_of(arguments).trans_b
-    assert kernel_of(arguments) == {"language": "triton", "variant": "tma"}
+    assert {**kernel_of(arguments), "version": ""} == {"language": "triton", "variant": "tma", "version": ""}
     assert early_config_prune(device="h200")([GOOD], arguments) == [GOOD]
 
 

@@ -1,6 +1,8 @@
 """The ascend language: capacities, alignments, periods in closed form, ranking by cycles."""
 
 import random
+import re
+from pathlib import Path
 
 import pytest
 
@@ -174,8 +176,16 @@ def test_what_is_not_known_of_the_910b():
     assert answer.metrics.ii is None
     assert any("gm_l1 is not known" in note for note in answer.notes)
     assert ts.solve(PLAIN, "ascend910b1", kernel="ascend", rank="traffic").best.metrics.l0c_bytes <= 131072
-    with pytest.raises(InputError, match="cannot rank by time"):
+    with pytest.raises(
+        InputError, match="cannot rank by time: ascend910b1: the latency of the path gm_l1 is not known"
+    ):
         ts.solve(PLAIN, "ascend910b1", kernel="ascend", rank="time")
+    with pytest.raises(UnknownLimitError, match=r"II\.cube_covers_mte2 cannot be judged: ascend910b1: the latency"):
+        ts.solve(PROBLEM.replace(device=load_device("ascend910b1")))
+    relu = ts.Gemm(m=256, n=7168, k=2048, dtype="bf16", activation="relu")
+    notes = ts.check(relu, "ascend910b1", OFFICIAL, kernel="ascend").notes
+    assert any("no path from L0C to UB" in note and "traffic_bytes leaves out" in note for note in notes)
+    assert not any("no path" in note for note in answer.notes)
     with pytest.raises(UnknownLimitError, match="ascend910b1"):
         schedule(PLAIN, "ascend910b1", {**OFFICIAL, "block_m": 128})
     with pytest.raises(InputError, match="h200 is nvidia"):
@@ -215,3 +225,99 @@ def test_operators_that_are_not_lowered_say_so():
         ts.solve(conv, rank="traffic")
     with pytest.raises(InputError, match="operands of one type"):
         ts.check(ts.Gemm(m=64, n=64, k=64, a="fp16", b="bf16"), "ascend950", OFFICIAL, kernel="ascend")
+
+
+@pytest.mark.parametrize(
+    ("mode", "times"),
+    [
+        ("seed", {"cube_ii": 1792, "mte1_ii": 256, "mte2_ii": 1229, "fixpipe_tile": 0}),
+        ("shipped", {"cube_ii": 1792, "mte1_ii": 0, "mte2_ii": 1230, "fixpipe_tile": 898, "vector_tile": 563}),
+        ("intended", {"mte1_ii": 486, "cube_tile": 16 * 1792, "fixpipe_ii": 0, "mte3_tile": 1995}),
+    ],
+)
+def test_rules_of_the_user_may_name_what_holds_a_pipe(mode, times):
+    answer = check(OFFICIAL, rules=[f"{name} == {value}" for name, value in times.items()], model={"latency": mode})
+    assert answer.verdict == "fits", answer.violations
+
+
+def device_file(tmp_path, *changes):
+    """The 950 as one file, with lines changed."""
+    folder = Path("hardware")
+    shared, product = (folder.joinpath(f"{name}.toml").read_text() for name in ("dav3510", "ascend950"))
+    keys = ("name", "vendor", "inherits", "aliases", "limits_only")
+    kept = [line for line in product.splitlines() if line.partition(" ")[0] not in keys]
+    where = kept.index("[clocks]")
+    top, tables = shared.split("# Copies.", 1)
+    head = [line for line in top.splitlines() if line.partition(" ")[0] not in ("limits_only", "aliases")]
+    text = "\n".join([*head, *kept[:where], "#" + tables, *kept[where:]]).replace('"dav3510"', '"mine"')
+    for old, new in changes:
+        text, count = re.subn(old, new, text, flags=re.MULTILINE)
+        assert count, old
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("key", "rule_id"), [("l1_bytes", "C1.l1"), ("l0c_bytes", "C1.l0c"), ("l1_alignment", "C3.align_l1")]
+)
+def test_a_schedule_says_which_limit_is_not_known(tmp_path, key, rule_id):
+    path = device_file(tmp_path, (f"^{key} = .*$", f'{key} = "unknown"'))
+    answer = schedule(PROBLEM, str(path), OFFICIAL)
+    assert answer.notes == [f"{rule_id} is not judged: mine: {key} is not known"]
+
+
+def test_how_many_vector_cores_share_a_tile_is_read_from_the_device(tmp_path):
+    path = device_file(
+        tmp_path, ("^vector_per_cube = .*$", "vector_per_cube = 4"), ("^vector_cores = .*$", "vector_cores = 112")
+    )
+    assert check(OFFICIAL, device=str(path)).metrics.ub_bytes == 64 * 224 * 4
+
+
+@pytest.mark.parametrize(
+    "bands",
+    [
+        "[]",
+        "[{ from_bytes = 1, bandwidth = 9 }]",
+        "[{ from_bytes = 0, bandwidth = 9 }, { from_bytes = 0, bandwidth = 8 }]",
+    ],
+)
+def test_bands_that_leave_a_row_without_a_rate_are_refused(tmp_path, bands):
+    path = device_file(tmp_path, (r"^bands = \[\{ from_bytes = 0, per_byte = \[2, 1\] \}\]$", f"bands = {bands}"))
+    with pytest.raises(InputError, match=r"paths\.l0c_ub_dual\.strided\.bands: bands begin at 0 bytes and rise"):
+        load_device(str(path))
+
+
+def test_block_scales_go_to_l0_with_their_operands():
+    mx = ts.BlockScaledGemm(m=4096, n=4096, k=4096, dtype="mxfp8")
+    tile = {"block_m": 128, "block_n": 256, "block_k": 128, "num_stages": 2}
+    operands = (3 + 128 * 128 // 256) + (3 + 256 * 128 // 256)
+    scales = (1 + 128 * 4 // 32) + (1 + 256 * 4 // 32)
+    for mode, held in (("shipped", 0), ("intended", operands + scales)):
+        rules = {"extra": [f"mte1_ii == {held}"], "require": ["II.cube_covers_mte1"]}
+        answer = check(tile, mx, rules=rules, model={"latency": mode})
+        assert answer.verdict == "fits", answer.violations
+        assert rule(answer, "II.cube_covers_mte1").limit == operands + scales
+
+
+def test_cycles_with_a_bias_or_an_added_matrix_are_called_an_estimate():
+    tile = {"block_m": 128, "block_n": 128, "block_k": 64, "num_stages": 2}
+    for extra, said in (({}, False), ({"activation": "relu"}, False), ({"bias": True}, True), ({"c_in": True}, True)):
+        op = ts.Gemm(m=512, n=2048, k=1024, dtype="fp16", **extra)
+        answer = check(tile, op)
+        assert any("cycles are an estimate" in note for note in answer.notes) == said
+        assert schedule(op, "ascend950", tile).ii == answer.metrics.ii
+
+
+@pytest.mark.parametrize("mode", ["intended", "shipped"])
+@pytest.mark.parametrize(
+    ("block_m", "block_n", "block_k", "stages"),
+    [(240, 64, 128, 1), (80, 352, 64, 3), (16, 192, 32, 4), (144, 64, 64, 1)],
+)
+def test_the_period_of_tiles_with_a_bias_is_what_the_scheduler_proves(mode, block_m, block_n, block_k, stages):
+    tile = {"block_m": block_m, "block_n": block_n, "block_k": block_k, "num_stages": stages}
+    few, many = (ts.Gemm(m=m, n=7168, k=2048, dtype="bf16", bias=True) for m in (8192, 65536))
+    short, long = (check(tile, op, model={"latency": mode}).metrics for op in (few, many))
+    found = schedule(few, "ascend950", tile, model={"latency": mode})
+    assert found.tiles.status == "optimal"
+    assert long.cycles - short.cycles == found.tiles.ii * (long.waves - short.waves)

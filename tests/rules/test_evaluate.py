@@ -35,6 +35,16 @@ def test_columns_and_bounds_agree_with_scalar_evaluation(tree, box):
     assert max(expected) <= high
 
 
+@pytest.mark.parametrize("op", ["floordiv", "ceildiv", "mod", "min"])
+@pytest.mark.parametrize("wide", [e.const(2**70), e.Var("x") * 2**60])
+def test_what_passes_64_bits_beside_a_column_that_does_not(op, wide):
+    box = {"x": (1, 2**20), "y": (3, 7)}
+    columns = {name: np.array(values) for name, values in box.items()}
+    tree = e.Expr(op, (wide, Y)) if op in ("mod", "min") else e.Expr(op, (Y, wide))
+    got = ColumnEvaluator(columns, box)(tree)
+    assert got.tolist() == [evaluate(tree, {"x": x, "y": y}) for x, y in zip(*box.values(), strict=True)]
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.one_of(integers(), conditions()), min_size=2, max_size=5), domains(), st.integers(1, 50))
 def test_shared_bounds_and_pieces_change_nothing(trees, box, piece):

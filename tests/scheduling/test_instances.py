@@ -8,6 +8,7 @@ import pytest
 
 from tests.scheduling.problems import instances, problem
 from tilesearch.api.verify import verify
+from tilesearch.errors import InputError
 from tilesearch.scheduling import schedule_line, schedule_loop
 from tilesearch.scheduling.check import line_violations, violations
 
@@ -73,3 +74,22 @@ def test_verify(tmp_path):
     better = {**instances()[4], "reference": {"best_II_known": 1, "status": "proved"}}
     path.write_text(json.dumps([better]))
     assert verify("ascend-schedules", [path]).disagree[0].expected["at most"] == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("buffer_sizes", [2**63], "buffer 0: 0 to 1099511627776 B are wanted"),
+        ("data_deps", [[0, 0, 2**63, 1]], "a distance of 0 to 1024 iterations is wanted"),
+        ("memory_groups", [[2**63, 0]], "memory 0: at most"),
+        ("manual_stages", [2**63], "a stage from 0 to 1024 is wanted"),
+        ("latencies", [2**63], "0 to 1099511627776 cycles are wanted"),
+    ],
+)
+def test_numbers_that_pass_64_bits_are_refused(tmp_path, key, value, message):
+    args = {"num_stages": 1, "latencies": [1], "iis": [1], "resource_flags": [1], "buffer_sizes": [1]}
+    args |= {"manual_schedule": key == "manual_stages", key: value}
+    path = tmp_path / "schedules.json"
+    path.write_text(json.dumps({"instances": [{"kind": "loop", "id": "far", "args": args}]}))
+    with pytest.raises(InputError, match=message):
+        verify("ascend-schedules", [path])

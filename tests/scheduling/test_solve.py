@@ -131,3 +131,22 @@ def test_lines():
     ordered = replace(line, order=((1, 0),))
     assert schedule_line(ordered).starts[1] <= schedule_line(ordered).starts[0]
     assert schedule_line(line, engine="z3").ii == 22
+
+
+def test_what_is_too_large_is_named_with_its_bytes():
+    loop = official()
+    full = replace(loop, groups=(replace(loop.groups[0], name="L1", capacity=100_000),))
+    found = schedule_loop(full)
+    assert found.status == "infeasible"
+    names = ", ".join(b.name for b in loop.buffers)
+    assert found.notes == (f"L1: one version of {names} takes 122880 B > 100000 B",)
+
+
+def test_an_unproved_period_is_not_explained_away():
+    loop = official()
+    best = schedule_loop(loop)
+    slow = replace(best, status="feasible", ii=2000)
+    assert violations(loop, 2000, slow.starts, slow.versions) == []
+    why = explain(loop, slow)
+    assert (why.binding, why.cycle.arcs, why.order_matters) == ("nothing", (), False)
+    assert why.text == "2000 is the best period found; nothing in it forbids less"

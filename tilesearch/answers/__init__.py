@@ -73,7 +73,10 @@ class Metrics(Record):
 
 
 class Candidate(Record):
-    """One tile of a ranked list. `tied` counts the candidates that share its rank key."""
+    """One tile of a ranked list. `tied` counts the candidates that share its rank key.
+
+    `key` is the value of a ranking that was written out; named ones stand among the metrics.
+    """
 
     rank: int
     tied: int | None
@@ -81,6 +84,7 @@ class Candidate(Record):
     tile: Tile
     metrics: Metrics
     binding: str | None
+    key: int | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Counts(Record):

@@ -27,7 +27,8 @@ class CriticalCycle(_Record):
     """What makes the period no shorter: waits that lead back to their beginning.
 
     `order_matters` says that another order of the tasks has no such cycle; that none of them has a shorter
-    period was then proved by search.
+    period was then proved by search, where the status is ``optimal``. There are no steps where nothing forbids
+    a shorter period.
     """
 
     cycles: int

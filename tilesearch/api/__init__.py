@@ -9,6 +9,7 @@ from tilesearch.api.port import port
 from tilesearch.api.prune import prune
 from tilesearch.api.roofline import roofline
 from tilesearch.api.schedule import schedule
+from tilesearch.api.shard import shard
 from tilesearch.api.solve import solve
 from tilesearch.api.verify import VERIFY_KINDS, verify
 
@@ -24,6 +25,7 @@ __all__ = [
     "prune",
     "roofline",
     "schedule",
+    "shard",
     "solve",
     "verify",
 ]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilesearch.answers.schedule import CriticalCycle, CycleStep, ScheduleAnswer, TaskRow, TileLoop
 from tilesearch.api.check import complete_tile
 from tilesearch.api.context import DeviceLike, KernelLike, context_of, make
 from tilesearch.errors import InputError, Issue
+from tilesearch.explanation.judge import judge
 from tilesearch.kernels import build_model
 from tilesearch.kernels.ascend import kernel_of, tile_variables
 from tilesearch.kernels.base import Context
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.geometry import Geometry
+from tilesearch.rules.model import Model
 from tilesearch.scheduling import Goal, Loop, Schedule, schedule_loop
 from tilesearch.scheduling.check import violations
 from tilesearch.scheduling.explain import PIPE_NAMES, Explanation, explain
@@ -39,6 +42,7 @@ def schedule(
 ) -> ScheduleAnswer:
     """Pipeline one tile's loop: smallest initiation interval with proof, then iteration, then buffer bytes.
 
+    A tile that no number of versions makes fit has no schedule: ``infeasible``, with the rules that it breaks.
     `engine` is ``auto``, ``search``, ``cpsat`` or ``z3``. Raises `InputError` for a problem that is not of an
     Ascend device, and `UnknownLimitError` where the device file does not know what a task costs.
     """
@@ -59,13 +63,62 @@ def schedule_problem(
         raise InputError(
             Issue(f"{message}, not of {context.device.name} in {context.kernel.language}", "device", hint=hint)
         )
-    full = complete_tile(build_model(context), parse_tile(tile))
+    model = build_model(context)
+    full = complete_tile(model, parse_tile(tile))
+    stopped, remarks = _verdict(model, full)
+    if stopped:
+        return _no_schedule(context, full, stopped)
     geometry = Geometry(context.program, frozenset(tile_variables(context.program)))
-    tiled = Tiled(kernel_of(context, geometry), full, _capacities(context))
+    most = _most_versions(model, full)
+    if most is not None and full.get("num_stages", 1) > most:
+        remarks.append(f"num_stages {full['num_stages']}: the schedule has {most} versions at most, one an event id")
+    tiled = Tiled(kernel_of(context, geometry), full, _capacities(context), most)
     budget = budget or Budget(problem.search.time_limit_s)
     body = tiled.body()
     found = schedule_loop(body, engine=engine, goal=Goal.BYTES, budget=budget)
+    found = replace(found, notes=(*found.notes, *remarks))
     return _answer(context, tiled, body, found, engine, budget)
+
+
+def _verdict(model: Model, tile: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    """What stops the tile, and what else it breaks, each with its numbers.
+
+    The tile is judged with one version of everything: how many there are is for the schedule to find. A rule of
+    the user's, or one that was required, filters tiles; the kernel runs without it.
+    """
+    one = {name: 1 if name == "num_stages" else value for name, value in tile.items()}
+    stopped: list[str] = []
+    remarks: list[str] = []
+    for report in judge(model, one).reports:
+        if report.ok is False and report.hard:
+            ours = report.id.startswith("C")
+            (stopped if ours else remarks).append(f"{report.id} is broken: {report.detail}")
+        elif report.ok is None:
+            remarks.append(f"{report.id} is {report.detail}")
+    return stopped, remarks
+
+
+def _most_versions(model: Model, tile: Mapping[str, int]) -> int | None:
+    """As many versions as there are event ids, where the rule holds and the device file knows them."""
+    rule = next((r for r in model.rules if r.id == "C4.event_ids" and r.limit is not None), None)
+    return None if rule is None or rule.limit is None else int(evaluate(rule.limit, tile))
+
+
+def _no_schedule(context: Context, tile: Mapping[str, int], stopped: list[str]) -> ScheduleAnswer:
+    return ScheduleAnswer(
+        ii=None,
+        status="infeasible",
+        lower_bounds={},
+        starts={},
+        stages={},
+        versions={},
+        latency=None,
+        critical_cycle=None,
+        binding=None,
+        tile=dict(tile),
+        latency_model=context.model.latency,
+        notes=[*stopped, "the tile does not fit, whatever its versions: `check` names the nearest that do"],
+    )
 
 
 def _capacities(context: Context) -> dict[str, int]:

@@ -23,6 +23,7 @@ from tilesearch.answers.fuse import FuseAnswer
 from tilesearch.answers.languages import ExportAnswer, PortAnswer, PruneAnswer
 from tilesearch.answers.roofline import RooflineAnswer
 from tilesearch.answers.schedule import ScheduleAnswer
+from tilesearch.answers.shard import ShardAnswer
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.specs.devices import VENDORS
 from tilesearch.specs.ops import MAX_EXTENT, OP_KINDS
@@ -40,6 +41,7 @@ ANSWERS: dict[str, Any] = {
     "fuse": FuseAnswer,
     "design": DesignAnswer,
     "schedule": ScheduleAnswer,
+    "shard": ShardAnswer,
     "prune": PruneAnswer,
     "port": PortAnswer,
     "export": ExportAnswer,

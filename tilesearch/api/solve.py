@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 from tilesearch.answers import Counts, SolveAnswer, SpaceSummary
 from tilesearch.api.branching import LISTED, Proof, fastest, size_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
-from tilesearch.api.ranking import Ranked, candidates, rank_tiles, tile_columns, timed
-from tilesearch.api.timing import Filters, Rank, Times, Timing, exact_rank_of, rank_of, require_times, timing_of
+from tilesearch.api.ranking import Ranked, candidates, rank_keys, rank_tiles, tile_columns, timed
+from tilesearch.api.timing import Filters, Times, Timing, exact_rank_of, rank_of, require_times, timing_of
 from tilesearch.engines.base import Deadline, Engine, Outcome, Progress, Request, Status, Tiles
 from tilesearch.engines.registry import engine as engine_named
-from tilesearch.errors import InputError, Issue, UnsupportedError
+from tilesearch.errors import InputError, Issue, UnsupportedError, suggest
+from tilesearch.kernels.registry import rule_names
 from tilesearch.rules.expr import TRUE, Expr, negate
 from tilesearch.rules.model import Model, Rule
+from tilesearch.rules.parse import parse_integer
 from tilesearch.specs.ops import OpSpec
-from tilesearch.specs.problems import Problem, cartesian
+from tilesearch.specs.problems import RANKS, Problem, cartesian
 
 VECTOR_LIMIT = 4_000_000_000
 """Largest Cartesian product that `auto` gives to the vector engine first."""
@@ -47,8 +49,9 @@ def solve(
     """Every tile of `op` that fits `device`, best first.
 
     `op` is an operator or a loaded problem; the other arguments replace what the problem says. `rank` is
-    ``carver`` ((traffic + 1) * waves), ``traffic`` (bytes) or ``time``. Raises `InputError` for bad input; a
-    problem without a tile is an answer (status ``infeasible``), not an error.
+    ``carver`` ((traffic + 1) * waves), ``traffic`` (bytes), ``time``, or a whole number written as users' rules
+    are; the least comes first. Raises `InputError` for bad input; a problem without a tile is an answer (status
+    ``infeasible``), not an error.
     """
     options = {"rank": rank, "engine": engine, "top": top, "allow_soft": allow_soft, "time_limit_s": time_limit_s}
     search = {name: value for name, value in options.items() if value is not None}
@@ -79,6 +82,9 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
         ranked = rank_tiles(built, outcome.tiles, key, problem.search.top, outcome.listed)
         shown = timing.of(built, tile_columns(built, ranked.tiles))
     listed = candidates(built, ranked, problem.search.allow_soft)
+    if key is not None and rank not in RANKS:
+        keys = rank_keys(built, ranked.tiles, key).tolist()
+        listed = [c.model_copy(update={"key": value}) for c, value in zip(listed, keys, strict=True)]
     listed = [c.model_copy(update={"metrics": timed(c.metrics, shown, i)}) for i, c in enumerate(listed)]
     status = _status(outcome)
     return SolveAnswer(
@@ -166,7 +172,7 @@ def rankable(model: Model, problem: Problem) -> tuple[Problem, list[str]]:
     A rank by time is never replaced: it was asked for.
     """
     rank = rank_of(problem)
-    if rank in model.keys or rank == "time" or not model.keys:
+    if rank in model.keys or rank == "time" or rank not in RANKS or not model.keys:
         return problem, []
     other = next(iter(model.keys))
     metric = model.metrics.get("priority")
@@ -175,18 +181,32 @@ def rankable(model: Model, problem: Problem) -> tuple[Problem, list[str]]:
     return changed, [f"ranked by {other}: {rank} cannot be computed{reason}"]
 
 
-def rank_key(model: Model, problem: Problem, rank: Rank | None = None) -> Expr:
+def rank_key(model: Model, problem: Problem, rank: str | None = None) -> Expr:
     """The tree that the problem ranks by. Raises `InputError` where this problem has none."""
     rank = rank or exact_rank_of(problem)
     if rank in model.keys:
         return model.keys[rank]
-    needed = {"carver": "priority", "traffic": "traffic_bytes", "time": "time_us"}[rank]
-    metric = model.metrics.get(needed)
+    if rank not in RANKS:
+        return _expression(model, problem, rank)
+    metric = model.metrics.get(RANKS[rank])
+    cycles = model.metrics.get("cycles")
+    if rank == "time" and cycles is not None:
+        metric = cycles
     reason = metric.reason if metric is not None else timing_of(problem, model).reason
     other = ", ".join(model.keys)
     raise InputError(
         Issue(f"cannot rank by {rank}: {reason}", "search.rank", problem.source, f"this problem can rank by {other}")
     )
+
+
+def _expression(model: Model, problem: Problem, rank: str) -> Expr:
+    """The tree of a ranking that is written out. Raises `InputError` for what is neither a ranking nor a number."""
+    names = rule_names(model)
+    if rank.isidentifier() and rank not in names:
+        message = f"{rank!r} is no ranking: {', '.join(RANKS)}, or an expression over the tile and its metrics"
+        hint = suggest(rank, [*RANKS, *names])
+        raise InputError(Issue(message, "search.rank", problem.source, hint))
+    return parse_integer(rank, names, model.domains, "search.rank", problem.source)
 
 
 def _run(problem: Problem, request: Request, key: Expr | None) -> tuple[str, Outcome]:

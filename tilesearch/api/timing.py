@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from tilesearch.rules.parse import Ratio, parse_rule
 from tilesearch.specs.devices import Device, TimeError
 from tilesearch.specs.problems import Problem
 
-Rank = Literal["carver", "traffic", "time"]
 Values = NDArray[np.float64]
 
 _PICO = 10**6
@@ -35,7 +34,7 @@ _MOST_PS = 10**18
 _SETTLED = 2
 """Where drifted blocks read this many times what blocks in step do, or more, `dram_bytes` is 11 % off in the mean."""
 
-_UNMEASURED = TimeError(low_80=0.6, high_80=1.6, low_90=0.5, high_90=2.0, source="a judgement: nothing was measured")
+UNMEASURED = TimeError(low_80=0.6, high_80=1.6, low_90=0.5, high_90=2.0, source="a judgement: nothing was measured")
 """The interval where no measurement stands behind a prediction."""
 
 
@@ -113,7 +112,7 @@ class Timing:
         return low[kinds], high[kinds]
 
     def _error(self, name: str) -> TimeError:
-        return self.device.time_errors.get(name, _UNMEASURED) if self.validated else _UNMEASURED
+        return self.device.time_errors.get(name, UNMEASURED) if self.validated else UNMEASURED
 
     def notes(self) -> list[str]:
         """How strong the statement is, in words."""
@@ -154,7 +153,7 @@ def timing_of(problem: Problem, model: Model | None = None) -> Timing:
     return Timing(program, device, constants, reason, validated and device.time_errors != {})
 
 
-def rank_of(problem: Problem) -> Rank:
+def rank_of(problem: Problem) -> str:
     """The rank that the problem asks for; without one, time where the model was calibrated for such kernels."""
     asked = problem.search.rank
     if asked is not None:
@@ -169,7 +168,7 @@ def about_time(note: str) -> bool:
     return note.startswith(("time:", "time_us:"))
 
 
-def exact_rank_of(problem: Problem) -> Rank:
+def exact_rank_of(problem: Problem) -> str:
     """The same for what needs a key that engines can lower: never time on a GPU unless it was asked for."""
     return problem.search.rank or "carver"
 

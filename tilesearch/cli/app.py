@@ -6,6 +6,7 @@ import typer
 
 from tilesearch.cli.command import group
 from tilesearch.cli.commands import (
+    calibrate,
     check,
     design,
     devices,
@@ -17,7 +18,9 @@ from tilesearch.cli.commands import (
     roofline,
     schedule,
     schema,
+    shard,
     solve,
+    tune,
     verify,
 )
 
@@ -36,9 +39,12 @@ app.command("design")(design.design)
 app.command("fuse")(fuse.fuse)
 app.command("roofline")(roofline.roofline)
 app.command("schedule")(schedule.schedule)
+app.command("shard")(shard.shard)
 app.command("port")(port.port)
 app.command("export")(export.export)
 app.command("prune")(prune.prune)
+app.command("tune")(tune.tune)
+app.command("calibrate")(calibrate.calibrate)
 app.command("verify")(verify.verify)
 app.add_typer(devices.app, name="devices")
 app.command("schema")(schema.schema)

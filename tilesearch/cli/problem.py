@@ -26,7 +26,15 @@ _KEYS = {
     "roofs": ("model.roofs", "--roofs"),
 }
 _NUMBERS = ("top", "time_limit")
-_QUESTIONS = {"sweep": "--sweep", "measured_us": "--measured-us", "measured_bytes": "--measured-bytes"}
+_QUESTIONS = {
+    "sweep": "--sweep",
+    "measured_us": "--measured-us",
+    "measured_bytes": "--measured-bytes",
+    "ranks": "--ranks",
+    "split": "--split",
+    "collective": "--collective",
+    "chunks": "--chunks",
+}
 """What commands ask beside the problem, by the name that faults in it go by."""
 
 
@@ -103,7 +111,9 @@ class RuleOptions(SourceOptions):
 class SearchOptions(RuleOptions):
     """For commands that choose a tile."""
 
-    rank: Annotated[str | None, typer.Option("--rank", metavar="carver|traffic|time", help="What comes first.")] = None
+    rank: Annotated[
+        str | None, typer.Option("--rank", metavar="carver|traffic|time|EXPR", help="What comes first.")
+    ] = None
     engine: Annotated[
         str | None, typer.Option("--engine", metavar="auto|vector|cpsat|z3", help="Which engine searches.")
     ] = None

@@ -12,6 +12,7 @@ operator, device or ranking, make a pruner first:
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import Any
 from tilesearch.api.context import DeviceLike, KernelLike
 from tilesearch.api.prune import prune
 from tilesearch.errors import InputError, Issue
+from tilesearch.kernels.base import language_data
 from tilesearch.specs.devices import Device, load_device
 from tilesearch.specs.ops import Gemm, OpSpec
 from tilesearch.specs.validation import validate
@@ -114,9 +116,15 @@ def _tensors(arguments: Mapping[str, Any]) -> list[_Tensor]:
 
 
 def kernel_of(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Triton, through the TMA where an argument is a tensor descriptor."""
+    """Triton of the version at hand, through the TMA where an argument is a tensor descriptor."""
     through_tma = any(tensor.described for tensor in _tensors(arguments))
-    return {"language": "triton", **({"variant": "tma"} if through_tma else {})}
+    return {"language": "triton", **_version(), **({"variant": "tma"} if through_tma else {})}
+
+
+def _version() -> dict[str, str]:
+    """The version of the Triton that is running, where the rules know it."""
+    own = ".".join(str(getattr(sys.modules.get("triton"), "__version__", "")).split(".")[:2])
+    return {"version": own} if own in language_data("triton")["versions"] else {}
 
 
 def gemm_of(arguments: Mapping[str, Any]) -> Gemm:

@@ -23,10 +23,10 @@ from tilesearch.rules.ascend.capacity import (
     fractal_rule,
     memory_metric,
 )
-from tilesearch.rules.ascend.costs import cube_rate, operand_load
+from tilesearch.rules.ascend.costs import cube_rate
 from tilesearch.rules.ascend.kernel import MEMORIES, Kernel, Store, chain, period_bound
 from tilesearch.rules.ascend.metrics import Times, launch_model, with_times, without_times
-from tilesearch.rules.ascend.relations import cube_relations
+from tilesearch.rules.ascend.relations import RELATIONS, cube_relations
 from tilesearch.rules.expr import Expr, Var, ceildiv, const
 from tilesearch.rules.geometry import Geometry, storage
 from tilesearch.rules.model import Model, Rule
@@ -67,11 +67,15 @@ def build(context: Context) -> Model:
         cores_rule(device, geometry.grid()),
         *([event_rule(device, untimed.stages)] if any(s.pipelined for s in stores) else []),
     )
-    model = launch_model(device, program, geometry, used, space, rules)
+    model = launch_model(device, program, geometry, used, space, rules, _exchange(context, stores))
     try:
         kernel = kernel_of(context, geometry)
         times = _times(context, kernel)
     except UnknownLimitError as error:
+        needed = [name for name in context.rules.require if name in RELATIONS]
+        if needed:
+            hint = "drop it from [rules] require to judge by capacity and traffic alone"
+            raise UnknownLimitError(f"rules.require: {', '.join(needed)} cannot be judged: {error}; {hint}") from None
         return without_times(model, str(error))
     timed = with_times(model, device, program, kernel, times)
     return replace(timed, optional=_relations(context, geometry, kernel))
@@ -105,10 +109,10 @@ def stores_of(context: Context, geometry: Geometry) -> tuple[Store, ...]:
     """The buffers of a tile, which no cost has to be known for."""
     program, family = context.program, family_of(context.program)
     if family == "attention":
-        return attention.stores_of(program, geometry)
+        return attention.stores_of(program, geometry, _ascend(context))
     if family == "vector":
-        return vector.stores_of(program, geometry)
-    return gemm.stores_of(program, gemm.shape_of(program, geometry), _ascend(context))
+        return vector.stores_of(program, geometry, _ascend(context))
+    return gemm.stores_of(program, gemm.shape_of(program, geometry, _ascend(context)))
 
 
 def kernel_of(context: Context, geometry: Geometry) -> Kernel:
@@ -116,7 +120,7 @@ def kernel_of(context: Context, geometry: Geometry) -> Kernel:
     program, family, device = context.program, family_of(context.program), _ascend(context)
     mode, stages = context.model.latency, stages_of(geometry)
     if family == "product":
-        shape = gemm.shape_of(program, geometry)
+        shape = gemm.shape_of(program, geometry, device)
         return gemm.gemm_kernel(program, shape, device, mode, stages, stores_of(context, geometry))
     if mode == "seed":
         message = "the seed text's latency model has the Cube, MTE1 and MTE2 only"
@@ -131,6 +135,15 @@ def kernel_of(context: Context, geometry: Geometry) -> Kernel:
 def _ascend(context: Context) -> AscendDevice:
     assert isinstance(context.device, AscendDevice)
     return context.device
+
+
+def _exchange(context: Context, stores: tuple[Store, ...]) -> tuple[str, ...]:
+    """What is said where Cube and Vector cores have no path between them but main memory."""
+    device = _ascend(context)
+    if not {"L0C", "UB"} <= {s.memory for s in stores} or not device.paths or gemm.OUT_PATH in device.paths:
+        return ()
+    text = "what crosses between Cube and Vector cores goes through main memory, which traffic_bytes leaves out"
+    return (f"{device.name} has no path from L0C to UB: {text}",)
 
 
 def _times(context: Context, kernel: Kernel) -> Times:
@@ -162,7 +175,7 @@ def _shape_rules(context: Context, geometry: Geometry, stores: tuple[Store, ...]
     rules: list[Rule] = []
     family = family_of(program)
     if family == "product":
-        shape = gemm.shape_of(program, geometry)
+        shape = gemm.shape_of(program, geometry, device)
         group = cube_rate(device, shape.kind).k_group
         rules.append(fractal_rule(device, shape.m, shape.n, shape.k, group))
         rules.append(alignment_rule(device, "L1", shape.rows, "a row of each operand"))
@@ -191,7 +204,7 @@ def _ub_rows(context: Context, geometry: Geometry, stores: tuple[Store, ...]) ->
     program, family = context.program, family_of(context.program)
     names = {s.name for s in stores if s.memory == "UB"}
     if family == "product" and names:
-        shape = gemm.shape_of(program, geometry)
+        shape = gemm.shape_of(program, geometry, _ascend(context))
         kinds = [shape.product.acc, *([shape.out.dtype] if "out_ub" in names else [])]
         return [storage(shape.n, kind) for kind in kinds]
     if family == "attention":
@@ -205,6 +218,6 @@ def _ub_rows(context: Context, geometry: Geometry, stores: tuple[Store, ...]) ->
 def _relations(context: Context, geometry: Geometry, kernel: Kernel) -> tuple[Rule, ...]:
     if family_of(context.program) != "product":
         return ()
-    shape = gemm.shape_of(context.program, geometry)
-    loads = operand_load(_ascend(context), (shape.a_bytes, shape.b_bytes), kernel.clock)
+    shape = gemm.shape_of(context.program, geometry, _ascend(context))
+    loads = gemm.loads_to_l0(context.program, shape, _ascend(context), kernel.clock)
     return cube_relations(kernel, loads)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from tilesearch.answers.schedule import ScheduleAnswer, TaskRow
+from tilesearch.errors import InputError, Issue
 
 _MOST_ITERATIONS = 4
 _ORDER = ("MTE2", "MTE1", "Cube", "FixPipe", "Vector", "MTE3", "Scalar")
@@ -96,7 +97,7 @@ def svg_gantt(answer: ScheduleAnswer) -> str:
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDE + 20} {height}" '
-        f'font-family="sans-serif" font-size="12" role="img">',
+        f'font-family="Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif" font-size="12" role="img">',
         f"<title>Schedule with a period of {answer.ii} cycles</title>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
         f'<text x="10" y="20" font-size="14">{escape(_headline(answer))}</text>',
@@ -113,6 +114,21 @@ def svg_gantt(answer: ScheduleAnswer) -> str:
         for bar in row.bars:
             parts += _rectangles(bar, y, scale)
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+_ZOOM = 2
+"""Pixels of the PNG for one unit of the drawing."""
+
+
+def png_gantt(answer: ScheduleAnswer) -> bytes:
+    """The same picture as PNG. Raises `InputError` where the extra that renders it is not installed."""
+    try:
+        import resvg_py
+    except ImportError:
+        hint = "pip install 'tilesearch[png]', or ask for --svg"
+        raise InputError(Issue("PNG pictures need the package resvg-py", "--png", hint=hint)) from None
+    drawn = svg_gantt(answer)
+    return bytes(resvg_py.svg_to_bytes(svg_string=drawn, zoom=_ZOOM)) if drawn else b""
 
 
 def _rectangles(bar: _Bar, y: int, scale: float) -> list[str]:

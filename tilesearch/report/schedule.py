@@ -21,7 +21,9 @@ def _document(answer: ScheduleAnswer, subject: str) -> Document:
     if answer.critical_cycle is not None:
         document.add(Text(_why(answer)))
     timeline = Code("\n".join(text_gantt(answer)), "text")
-    document.add(_tasks(answer.tasks, "the loop"), timeline, Text(_buffers(answer)), Text(_bounds(answer)))
+    if answer.tasks:
+        document.add(_tasks(answer.tasks, "the loop"))
+    document.add(timeline, Text(_buffers(answer)), Text(_bounds(answer)))
     if answer.tiles is not None:
         document.add(Text(_tiles(answer.tiles)), _tasks(answer.tiles.tasks, "the loop over tiles"))
     document.add(Listing("not valid", answer.violations), notes(answer.notes))
@@ -45,8 +47,10 @@ def _headline(answer: ScheduleAnswer) -> str:
 def _why(answer: ScheduleAnswer) -> str:
     cycle = answer.critical_cycle
     assert cycle is not None
-    order = "; every other order of the tasks was ruled out by search" if cycle.order_matters else ""
-    return f"{cycle.text}{order}"
+    if not cycle.order_matters:
+        return cycle.text
+    others = "every other order of the tasks was ruled out by search"
+    return f"{cycle.text}; {others if answer.status == 'optimal' else 'another order may have a shorter period'}"
 
 
 def _tasks(tasks: list[TaskRow], title: str) -> Table:

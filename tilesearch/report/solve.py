@@ -72,6 +72,7 @@ def _ascend_table(answer: SolveAnswer, varying: set[str], mixed: bool) -> Table:
         Column("#", right=True),
         Column("tile"),
         *([Column("verdict")] if mixed else []),
+        *([Column("key", right=True)] if answer.rank not in _KEYS else []),
         Column("cycles", right=True),
         Column("II", right=True, drop=1),
         Column("stages", right=True, drop=5),
@@ -91,6 +92,7 @@ def _ascend_table(answer: SolveAnswer, varying: set[str], mixed: bool) -> Table:
                 f"{c.rank}{'=' if (c.tied or 1) > 1 else ' '}",
                 tile_text(c.tile, varying),
                 *([c.verdict] if mixed else []),
+                *([_key(answer, c)] if answer.rank not in _KEYS else []),
                 *(integer(value) for value in (m.cycles, m.ii, m.stages_needed)),
                 *(kilobytes(value) for value in (m.l1_bytes, m.l0c_bytes, m.ub_bytes)),
                 megabytes(m.traffic_bytes),
@@ -146,7 +148,7 @@ def _table(answer: SolveAnswer) -> Table:
 
 def _key(answer: SolveAnswer, candidate: Candidate) -> str:
     name = _KEYS.get(answer.rank, ("", ""))[0]
-    value = getattr(candidate.metrics, name, None)
+    value = candidate.key if candidate.key is not None else getattr(candidate.metrics, name, None)
     return ABSENT if value is None else str(value)
 
 
@@ -176,11 +178,12 @@ def _proved(answer: SolveAnswer) -> str:
 def _records(answer: SolveAnswer) -> Records:
     variables = list(answer.space.variables)
     by = list(dict.fromkeys(name for c in answer.candidates for name in c.metrics.blocks_by))
-    header = ["rank", "tied", "verdict", *variables, *_METRICS, *(f"blocks_by_{name}" for name in by), "binding"]
+    header = ["rank", "tied", "key", "verdict", *variables, *_METRICS, *(f"blocks_by_{name}" for name in by), "binding"]
     rows = [
         [
             c.rank,
             c.tied,
+            c.key,
             c.verdict,
             *(c.tile.as_dict().get(name) for name in variables),
             *(getattr(c.metrics, name) for name in _METRICS),

@@ -79,7 +79,7 @@ class ColumnEvaluator:
                 b = np.where(b == 0, high or low, b)  # what stands there stays within the node's bounds
         low, high = self._ranges[node]
         fits = low > -_INT64_SAFE and high < _INT64_SAFE
-        if not fits:
+        if not fits or object in (a.dtype, b.dtype):  # numpy cannot mix int64 with integers that pass it
             a, b = a.astype(object), b.astype(object)
         # Without axes, numpy gives a bare Python int for objects and would pick uint64 for some of them.
         result: Column = np.asarray(_ARITHMETIC[node.op](a, b), dtype=np.int64 if fits else object)

@@ -16,10 +16,11 @@ PIPE_NAMES: Mapping[str, str] = {"M": "Cube", "V": "Vector", "FIX": "FixPipe", "
 
 @dataclass(frozen=True)
 class Explanation:
-    """The critical cycle and what binds: a pipe (``Cube``, ``MTE2``, …), ``buffer NAME`` or ``chain``.
+    """The critical cycle and what binds: a pipe (``Cube``, ``MTE2``, …), ``buffer NAME``, ``chain`` or ``nothing``.
 
-    `order_matters` says that another order of the tasks has no such cycle: that none has a shorter period
-    was then proved by search.
+    ``nothing``, with an empty cycle: a schedule that is not proved the best, and in which nothing forbids a
+    shorter period. `order_matters` says that another order of the tasks has no such cycle: that none has a shorter
+    period was then proved by search, where the period is proved.
     """
 
     cycle: Cycle
@@ -32,16 +33,15 @@ def explain(loop: Loop, found: Schedule) -> Explanation:
     """What makes the period of `found` no shorter."""
     bounds = found.bounds
     cycle, order_matters = Cycle(), False
-    if bounds is not None and bounds.resource == found.ii and len(bounds.clique) > 1:
+    if bounds is not None and bounds.resource == found.ii:
         cycle = _queue(loop, bounds.clique)
     elif bounds is not None and bounds.cycle.period == found.ii:
         cycle = bounds.cycle
     if not cycle.arcs:
         cycle = positive_cycle(len(loop.tasks), ordered_arcs(loop, found), found.ii - 1) or Cycle()
         order_matters = any(a.kind == "pipe" for a in cycle.arcs)
-    if not cycle.arcs:  # the interval of a single task
-        longest = max(range(len(loop.tasks)), key=lambda i: loop.tasks[i].interval)
-        cycle = Cycle((Arc(longest, longest, loop.tasks[longest].interval, 1, "pipe"),))
+    if not cycle.arcs:
+        return Explanation(cycle, "nothing", f"{found.ii} is the best period found; nothing in it forbids less", False)
     binding = _binding(loop, cycle)
     return Explanation(cycle, binding, _sentence(loop, found.ii, cycle, binding), order_matters)
 

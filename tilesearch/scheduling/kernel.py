@@ -25,11 +25,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Tiled:
-    """A kernel at one tile: numbers instead of trees."""
+    """A kernel at one tile: numbers instead of trees. `most` limits the versions of every buffer."""
 
     kernel: Kernel
     tile: Mapping[str, int]
     capacity: Mapping[str, int]
+    most: int | None = None
 
     def value(self, tree: Expr) -> int:
         """The value of a tree at this tile."""
@@ -48,7 +49,8 @@ class Tiled:
     @property
     def stages(self) -> int:
         """The most versions of a pipelined buffer."""
-        return self.value(self.kernel.stages)
+        given = self.value(self.kernel.stages)
+        return given if self.most is None else min(given, self.most)
 
     def piece(self, statement: Statement) -> Piece:
         """A statement as a task."""

@@ -13,7 +13,10 @@ from functools import cached_property
 from tilesearch.errors import InputError, Issue
 
 LONGEST = 2**40
-"""The longest latency or interval, in cycles; sums of them stay within 64 bits."""
+"""The longest latency or interval, in cycles, and the largest buffer, in bytes; sums of them stay within 64 bits."""
+
+FURTHEST = 1024
+"""The most iterations that an edge spans, and the most versions of a buffer: so do periods times them."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +111,24 @@ class Loop:
         inside = [b for group in self.groups for b in group.members]
         inside += [e.buffer for e in self.edges if e.buffer is not None]
         issues += [Issue(f"there is no buffer {b}", "buffers") for b in inside if not 0 <= b < held]
-        issues += [Issue(f"a size in bytes is wanted, got {b.size}", b.name) for b in self.buffers if b.size < 0]
+        issues += [
+            Issue(f"0 to {LONGEST} B are wanted, got {b.size}", b.name)
+            for b in self.buffers
+            if not 0 <= b.size <= LONGEST
+        ]
+        issues += [
+            Issue(f"at most {2 * LONGEST} B are wanted, got {g.capacity}", g.name)
+            for g in self.groups
+            if abs(g.capacity) > 2 * LONGEST
+        ]
+        stages = [s for s in self.stages or () if not 0 <= s <= FURTHEST]
+        issues += [Issue(f"a stage from 0 to {FURTHEST} is wanted, got {s}", "stages") for s in stages]
         if self.stages is not None and len(self.stages) != count:
             issues.append(Issue(f"{count} stages are wanted, got {len(self.stages)}", "stages"))
-        if self.max_versions < 1:
-            issues.append(Issue(f"at least 1 version is wanted, got {self.max_versions}", "max_versions"))
+        if not 1 <= self.max_versions <= FURTHEST:
+            issues.append(Issue(f"1 to {FURTHEST} versions are wanted, got {self.max_versions}", "max_versions"))
+        far = [e.distance for e in self.edges if not 0 <= e.distance <= FURTHEST]
+        issues += [Issue(f"a distance of 0 to {FURTHEST} iterations is wanted, got {d}", "edges") for d in far]
         return issues
 
     @cached_property

@@ -120,12 +120,10 @@ class _Run:
 
     def least_period(self, bounds: Bounds) -> Schedule:
         """The least period: a longer one always works where a shorter one does, so a proof below it is enough."""
-        if self.loop.stages is not None or self._fits_once():
-            most = max(self.loop.sequential, bounds.best)
-        else:
-            return Schedule(
-                "infeasible", lower=bounds.best, bounds=bounds, notes=("one version of each buffer does not fit",)
-            )
+        crowded = self._too_full()
+        if crowded:
+            return Schedule("infeasible", lower=bounds.best, bounds=bounds, notes=crowded)
+        most = max(self.loop.sequential, bounds.best)
         bracket = _least(bounds.best, most, self.ask)
         if bracket.reply is None:
             status: Status = "infeasible" if bracket.lower > most else "unknown"
@@ -133,9 +131,15 @@ class _Run:
         status = "optimal" if bracket.lower == bracket.value else "feasible"
         return replace(self.schedule(bracket.reply, bracket.value, status, bracket.lower), bounds=bounds)
 
-    def _fits_once(self) -> bool:
-        used = [sum(self.loop.buffers[b].size for b in g.members) - g.capacity for g in self.loop.groups if g.members]
-        return all(excess <= 0 for excess in used)
+    def _too_full(self) -> tuple[str, ...]:
+        """Memories that cannot hold one version of each of their buffers."""
+        used = {g: sum(self.loop.buffers[b].size for b in g.members) for g in self.loop.groups if g.members}
+        return tuple(
+            f"{g.name}: one version of {', '.join(self.loop.buffers[b].name for b in g.members)} takes "
+            f"{taken} B > {g.capacity} B"
+            for g, taken in used.items()
+            if taken > g.capacity
+        )
 
     def shortest_iteration(self, found: Schedule) -> Schedule:
         """The shortest iteration at the period of `found`."""

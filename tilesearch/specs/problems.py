@@ -9,8 +9,9 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
 
+from tilesearch.answers import Metrics
 from tilesearch.errors import InputError, Issue, suggest
 from tilesearch.specs.data import data_dir
 from tilesearch.specs.devices import Device, load_device
@@ -31,19 +32,32 @@ MAX_DOMAIN = 65_536
 """Most values that one variable may take."""
 
 
+RANKS = {"carver": "priority", "traffic": "traffic_bytes", "time": "time_us"}
+"""The named rankings, and the metric that each orders by. Any other ranking is an expression."""
+
+
 class SearchSpec(BaseModel):
     """How to search and what to list. `top` candidates are listed; `time_limit_s` bounds the whole search.
 
-    Without a `rank` it is time where the time model was calibrated for such kernels, carver's key elsewhere.
+    Without a `rank` it is time where the time model was calibrated for such kernels, carver's key elsewhere. Besides
+    the names it may be a whole number in the language of users' rules: what makes it smaller comes first.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    rank: Literal["carver", "traffic", "time"] | None = None
+    rank: Annotated[str, Field(min_length=1)] | None = None
     top: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 20
     engine: Literal["auto", "vector", "cpsat", "z3"] = "auto"
     allow_soft: StrictBool = False
     time_limit_s: Annotated[float, Field(gt=0, le=86_400)] = 60.0
+
+    @field_validator("rank")
+    @classmethod
+    def _no_misspelt_name(cls, rank: str | None) -> str | None:
+        # Which metrics there are is known with the problem: a single word that can be none of them is refused here.
+        if rank is None or rank in RANKS or not rank.isidentifier() or "_" in rank or rank in Metrics.model_fields:
+            return rank
+        raise fault(f"unknown value {rank!r}", suggest(rank, list(RANKS)))
 
 
 class Span(BaseModel):

@@ -55,6 +55,11 @@ def test_a_wrong_row_is_found(tmp_path):
     path.write_text(json.dumps({"cases": {"gm_l1": [{**row, "input": {}}]}}))
     with pytest.raises(InputError, match=r"input\.bytes"):
         verify("ascend-tasks", [path])
+    path.write_text(
+        json.dumps({"cases": {"l1_l0": [{**row, "id": "odd", "family": "l1_l0", "input": {"bytes": 64, "dst": "l9"}}]}})
+    )
+    with pytest.raises(InputError, match="odd: ascend950 has no path 'l1_l9'"):
+        verify("ascend-tasks", [path])
 
 
 @pytest.mark.parametrize(
@@ -92,6 +97,10 @@ def test_seed_does_not_round():
     assert SEED.copy("gm_l1", 122880).interval == Fraction(122880, 100)
     assert SEED.operand_load("bf16", 256, 224, 128) == 256
     five = [("mul", 8192)] * 4
+    in_l1 = SEED.cube("bf16", 256, 224, 128, in_l1=True)
+    assert (in_l1.interval, in_l1.latency, in_l1.pipes) == (1792, 1800, frozenset(("M", "MTE1")))
+    flat = SEED.cube("bf16", 16, 512, 16, in_l1=True)
+    assert flat.interval == 512 * 16 * 2 // 256
     assert round(SEED.vector([*five, ("mul", 8192)]).latency) == 803
     assert SEED.vector([*five, ("special", 8192)]).latency == Fraction(4 * 8192, 51) + 1024
     assert SEED.cube("bf16", 256, 200, 128).interval == SEED.cube("bf16", 256, 208, 128).interval
@@ -127,7 +136,7 @@ def test_a_leaf_adds_memory_and_compute():
 def test_composition():
     assert sequence([(354, 164), (518, 328)]) == (682, 492)
     assert loop((211, 64), 5) == (467, 320)
-    assert loop((10, 2), None) == (99 * 2 + 10, 200)
+    assert loop((10, 2), SHIPPED.trips()) == (99 * 2 + 10, 200)
     assert branch([(5, 9), (7, 3)]) == (7, 9)
     assert per_core([Phase(((10, 4), (12, 3)))]) == (12, 4)
     assert per_core([Phase(((10, 4),)), Phase(((6, 2),))], repeats=3) == (48, 48)
@@ -136,7 +145,7 @@ def test_composition():
 def test_operations_run_as_often_as_their_loops():
     loops = [Loop("i", 7), Loop("one", 1), Loop("j", None)]
     body = [Node("mul", frozenset("i")), Node("add", frozenset("j")), Node("div")]
-    assert count(loops, body) == [("mul", 7), ("add", 700), ("div", 1)]
+    assert count(loops, body, SHIPPED.trips()) == [("mul", 7), ("add", 700), ("div", 1)]
 
 
 @pytest.mark.parametrize(

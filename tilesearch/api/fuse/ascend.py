@@ -24,6 +24,7 @@ from tilesearch.ledger.cost import TIE, Cost, best_of, decisive, fill
 from tilesearch.ledger.fusion import Fusion, connect
 from tilesearch.program import Program, lower
 from tilesearch.program.epilogue import with_epilogue
+from tilesearch.rules.ascend.gemm import OUT_PATH
 from tilesearch.rules.evaluate import evaluate
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import number
@@ -33,7 +34,6 @@ from tilesearch.specs.ops import Chain
 from tilesearch.specs.problems import Problem
 
 FUSE, SPLIT = "fuse", "split"
-_OUT = "l0c_ub_dual"  # the path on which a tile goes from the Cube's side to the Vector cores
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def fuse_on_ascend(problem: Problem, chain: Chain, device: AscendDevice) -> Fuse
     stuck = next((b for b in alone if not b.tile), None)
     if stuck is not None:
         raise InputError(Issue(f"no tile of {stuck.context.program.kind} fits: {stuck.stopped}", "ops"))
-    if _OUT not in device.paths:
+    if OUT_PATH not in device.paths:
         return _through_memory(problem, fusion, device, alone)
     if any(b.metrics.cycles is None for b in alone):
         raise UnknownLimitError(f"{device.name}: cycles are not known; this answer needs them")

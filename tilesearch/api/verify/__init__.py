@@ -13,6 +13,7 @@ from tilesearch.answers import VerifyAnswer
 from tilesearch.api.verify.ascend import verify_schedules, verify_tasks
 from tilesearch.api.verify.carver import verify_carver
 from tilesearch.api.verify.cases import verify_cases
+from tilesearch.api.verify.collectives.verify import verify_collectives
 from tilesearch.api.verify.feasibility import verify_feasibility
 from tilesearch.api.verify.figures import verify_figures
 from tilesearch.api.verify.ncu import verify_ncu
@@ -26,6 +27,7 @@ VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
     "ascend-tasks": verify_tasks,
     "carver": verify_carver,
     "cases": verify_cases,
+    "collectives": verify_collectives,
     "feasibility": verify_feasibility,
     "figures": verify_figures,
     "ncu": verify_ncu,

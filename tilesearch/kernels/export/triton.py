@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import indent
 from typing import Any
 
 from tilesearch.kernels.base import language_data
@@ -104,6 +105,12 @@ def _gemm_pointer(op: Gemm, device: Device, tile: Mapping[str, int]) -> str:
     return fill("triton_gemm_pointer", values)
 
 
+_TILE = "    tile = tl.program_id(0)\n"
+_TILES = """    tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), tiles, programs, flatten=True):
+"""
+
+
 def _gemm_tma(op: Gemm, device: Device, kernel: KernelSpec, tile: Mapping[str, int]) -> str:
     data = language_data("triton")
     first = data["descriptors_since"]["value"]
@@ -113,16 +120,15 @@ def _gemm_tma(op: Gemm, device: Device, kernel: KernelSpec, tile: Mapping[str, i
         if wrong:
             raise refuse(op, "triton", f"{why} through the TMA")
     persistent = (kernel.variant or "").startswith("persistent")
-    values = _gemm_values(op, device, tile, "        ")
+    values = _gemm_values(op, device, tile, "")
     a_shape, b_shape = ("k, m" if op.trans_a else "m, k"), ("n, k" if op.trans_b else "k, n")
     a_at, k_at, b_at = "tile_m * BLOCK_M", "k * BLOCK_K", "tile_n * BLOCK_N"
     m, n, k = tile["block_m"], tile["block_n"], tile["block_k"]
     sms = int(device.sm_count.value or 1) if isinstance(device, NvidiaDevice) and device.sm_count.known else 1
     values |= {
         "group_m": tile.get("group_m", 8),
-        "tile_loop": "tl.range(tl.program_id(0), tiles, programs, flatten=True)"
-        if persistent
-        else "range(tl.program_id(0), tl.program_id(0) + 1)",
+        "jit": '(do_not_specialize=["programs"])' if persistent else "",
+        "programs_argument": " programs," if persistent else "",
         "programs": f"min(tiles, {sms})" if persistent else "tiles",
         "a_index": f"{k_at}, {a_at}" if op.trans_a else f"{a_at}, {k_at}",
         "b_index": f"{b_at}, {k_at}" if op.trans_b else f"{k_at}, {b_at}",
@@ -138,6 +144,10 @@ def _gemm_tma(op: Gemm, device: Device, kernel: KernelSpec, tile: Mapping[str, i
     inputs = [
         _operand(name, shape, torch_type(op.operand(name), op)) for name, shape in (("a", a_shape), ("b", b_shape))
     ]
+    body = fill("triton_gemm_tma_tile", values)
+    # A loop around the one tile of a block, even of a single trip, would keep the operands' buffers beside the store's.
+    head, depth = (_TILES, 8) if persistent else (_TILE, 4)
+    values["tiles"] = head + indent("\n".join(line for line in body.splitlines() if line), " " * depth)
     product = f"a{'.T' if op.trans_a else ''}.float() @ b{'.T' if op.trans_b else ''}.float()"
     values["main"] = _MAIN.format(
         shape="m, n, k",

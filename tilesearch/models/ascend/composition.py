@@ -11,9 +11,6 @@ from functools import reduce
 
 Pair = tuple[int, int]
 
-UNKNOWN_TRIPS = 100
-"""Trips of a while loop, and of a loop whose extent has no provable upper bound."""
-
 
 def sequence(parts: Sequence[Pair]) -> Pair:
     """Statements in order: ``(L1, I1); (L2, I2) = (max(L1, I1 + L2), I1 + I2)``; a pair with I = 0 is neutral."""
@@ -24,10 +21,9 @@ def _then(first: Pair, second: Pair) -> Pair:
     return max(first[0], first[1] + second[0]), first[1] + second[1]
 
 
-def loop(body: Pair, trips: int | None) -> Pair:
-    """A serial loop: ``((n - 1) I + L, n I)``; n = 100 where the number of trips is not known."""
-    n = UNKNOWN_TRIPS if trips is None else trips
-    return ((n - 1) * body[1] + body[0], n * body[1]) if n else (0, 0)
+def loop(body: Pair, trips: int) -> Pair:
+    """A serial loop: ``((n - 1) I + L, n I)``; `LatencyModel.trips` says what n is where it is not known."""
+    return ((trips - 1) * body[1] + body[0], trips * body[1]) if trips else (0, 0)
 
 
 def branch(ways: Sequence[Pair]) -> Pair:

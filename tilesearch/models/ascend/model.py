@@ -53,7 +53,8 @@ class LatencyModel:
         operands: tuple[int, ...] = ()
         if in_l1 and not kind.startswith("mx_"):
             operands = tuple(dtype(kind).storage_bytes(side * k) for side in (m, n))
-        clock = self._clock(costs.cube_rate(self.device, kind).operations)
+        loads = [costs.path_of(self.device, name).bandwidth for name in ("l1_l0a", "l1_l0b")] if operands else []
+        clock = self._clock(costs.cube_rate(self.device, kind).operations, *loads)
         return self._number(costs.cube(self.device, kind, m, n, k, self.mode, operands, clock), clock)
 
     def operand_load(self, kind: str, m: int, n: int, k: int) -> Time:
@@ -77,6 +78,10 @@ class LatencyModel:
         """The vector task before a copy from UB to L1 that changes rows into fractals."""
         cost = costs.scatter(self.device, dtype(source), dtype(target), rows, columns)
         return self._number(cost, WHOLE)
+
+    def trips(self, known: int | None = None) -> int:
+        """Trips of a loop: what is `known`, else what the model takes where nothing is provable."""
+        return costs.vector_rate(self.device).unknown_trip if known is None else known
 
     def fill(self, scope: str, size: int) -> TaskCost:
         """A fill outside a vector function: of L1 it moves as a copy from memory would, elsewhere it is scalar."""

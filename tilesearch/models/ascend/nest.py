@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilesearch.models.ascend.composition import UNKNOWN_TRIPS
-
 
 @dataclass(frozen=True)
 class Loop:
@@ -27,18 +25,19 @@ class Node:
     variables: frozenset[str] = frozenset()
 
 
-def count(loops: Sequence[Loop], body: Sequence[Node]) -> list[tuple[str, int]]:
+def count(loops: Sequence[Loop], body: Sequence[Node], unknown_trips: int) -> list[tuple[str, int]]:
     """(class, how often) for each node: the trips of all loops, outermost first, down to the deepest that it needs.
 
     A node that needs no loop runs once. Loops of one trip do not exist for the compiler.
+    `unknown_trips` stands for a number of trips that is not constant (see `LatencyModel.trips`).
     """
     live = [loop for loop in loops if loop.trips != 1]
-    return [(node.kind, _often(live, node)) for node in body]
+    return [(node.kind, _often(live, node, unknown_trips)) for node in body]
 
 
-def _often(loops: Sequence[Loop], node: Node) -> int:
+def _often(loops: Sequence[Loop], node: Node, unknown_trips: int) -> int:
     depth = max((i for i, loop in enumerate(loops, start=1) if loop.variable in node.variables), default=0)
     often = 1
     for loop in loops[:depth]:
-        often *= UNKNOWN_TRIPS if loop.trips is None else loop.trips
+        often *= unknown_trips if loop.trips is None else loop.trips
     return often

@@ -56,12 +56,14 @@ class Chip:
 
 @dataclass(frozen=True)
 class Composed:
-    """The time of a launch in ns, and what it is made of: `sm` is the time of the SMs alone, of which `steady` would
-    remain if every wave were full and every step as fast as its throughput.
+    """The time of a launch in ns, and what it is made of: `sm` is the time of the SMs alone, `beside` what memory, L2
+    and dispatch add to it, `tail` what waves that are not full cost. `stalled` and `ends` are shares of a step and of
+    a block: waiting for loads; start, first loads and epilogue.
     """
 
     time: Values
     sm: Values
+    beside: Values
     tail: Values
     step: Values
     stalled: Values
@@ -96,11 +98,20 @@ def compose(block: Block, chip: Chip, constants: Constants) -> Composed:
     sm = stepped - blur * np.maximum(0, stepped - fluid) + (block.ends - block.ends_again)
     sm = sm + _uneven(block, full, np.maximum(period, resident * block.added))
     chip_time = norm(constants.norm_chip, sm, chip.dram, chip.l2, chip.lines)
-    time = np.maximum(chip_time, chip.dispatch) + constants.launch_floor + block.extra
+    running = np.maximum(chip_time, chip.dispatch)
+    time = running + constants.launch_floor + block.extra
     busy = np.maximum(1, np.minimum(resident, np.ceil(block.grid / sms)))
     stalled = np.maximum(0, 1 - busy * block.added / np.maximum(busy * block.added, period))
     ends = block.ends_again / np.maximum(steady, 1e-9)
-    return Composed(time, sm, np.maximum(0, sm - fluid), period, stalled, np.minimum(ends, 1))
+    return Composed(
+        time=time,
+        sm=sm,
+        beside=np.maximum(0, running - sm),
+        tail=np.maximum(0, sm - fluid),
+        step=period,
+        stalled=stalled,
+        ends=np.minimum(ends, 1),
+    )
 
 
 def _uneven(block: Block, full: Values, step: Values) -> Values | float:

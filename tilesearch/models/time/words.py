@@ -27,46 +27,44 @@ def covered(program: Program, language: str, variant: str | None) -> bool:
 
 
 def breakdown(prediction: Prediction, place: int) -> str:
-    """``tensor cores 61 %, loads 22 %, ends 9 %, tail 8 %: bound by … in the loop``, of one candidate."""
-    block, chip, composed = prediction.block, prediction.chip, prediction.composed
+    """``tensor cores 61 %, L2 22 %, fill and epilogue 9 %, tail 8 %: bound by L2 in the k loop``, of one candidate.
+
+    Shares are of the whole launch: what the loop's units take of it, waiting for loads, what the ends of blocks and
+    waves that are not full cost, and by what the slowest shared resource prolongs the SMs' time.
+    """
+    block, composed = prediction.block, prediction.composed
 
     def at(values: np.ndarray) -> float:
         return float(values[place])
 
-    total = at(composed.time)
-    shares: dict[str, float] = {}
-    shares["waves that are not full"] = at(composed.tail)
-    kernel = max(1e-9, at(composed.sm) - at(composed.tail))
+    total, sm, tail = at(composed.time), at(composed.sm), at(composed.tail)
+    kernel = max(1e-9, sm - tail)
     ends = kernel * at(composed.ends)
     loop = max(0.0, kernel - ends)
     stalled = loop * at(composed.stalled)
-    shares["start, first loads and epilogue"] = ends
-    shares["waiting for loads"] = stalled
     parts = {name: at(values) for name, values in block.parts.items()}
     busy = sum(parts.values()) or 1.0
-    for name, value in parts.items():
-        shares[name] = (loop - stalled) * value / busy
-    shares["launch"] = total - at(composed.sm) - _beyond(prediction, place)
-    shares["memory and L2 beside the SMs"] = _beyond(prediction, place)
+    inside = {name: (loop - stalled) * value / busy for name, value in parts.items()}
+    inside["waiting for loads"] = stalled
+    shared = _resources(prediction, place)
+    slowest = max(shared, key=lambda name: shared[name])
+    outside = {_FILL: ends, "tail": tail}
+    launch = max(0.0, total - sm - at(composed.beside))
+    shares = {**inside, **outside, slowest: at(composed.beside), "launch": launch}
     shown = sorted(((v / total, name) for name, v in shares.items() if v / total >= _LEAST), reverse=True)
-    chip_wide = {
-        "the SMs": at(composed.sm),
-        "DRAM": at(chip.dram),
-        "L2": at(chip.l2),
-        "requests to shared lines": at(chip.lines),
-        "block dispatch": at(chip.dispatch),
-    }
-    bound = max(chip_wide, key=lambda name: chip_wide[name])
-    if bound == "the SMs":
-        inside = {name: v for name, v in shares.items() if name not in ("launch", "memory and L2 beside the SMs")}
-        bound = max(inside, key=lambda name: inside[name])
+    if shared[slowest] >= sm:
+        bound = slowest if slowest == _DISPATCH else f"{slowest} {_LOOP}"
+    else:
+        bound = max((inside | outside).items(), key=lambda item: item[1])[0]
+        bound = bound if bound in outside else f"{bound} {_LOOP}"
     return f"{', '.join(f'{name} {share:.0%}' for share, name in shown)}: bound by {bound}"
 
 
-def _beyond(prediction: Prediction, place: int) -> float:
-    """Time in ns by which memory and L2 prolong what the SMs need."""
-    composed = prediction.composed
-    rest = float(composed.time[place]) - float(composed.sm[place])
+_FILL, _DISPATCH, _LOOP = "fill and epilogue", "block dispatch", "in the k loop"
+
+
+def _resources(prediction: Prediction, place: int) -> dict[str, float]:
+    """Time in ns that the launch needs of each resource that the SMs share."""
     chip = prediction.chip
-    largest = max(float(v[place]) for v in (chip.dram, chip.l2, chip.lines, chip.dispatch))
-    return max(0.0, min(rest, largest)) if largest > 0 else 0.0
+    named = {"DRAM": chip.dram, "L2": chip.l2, "requests to shared lines": chip.lines, _DISPATCH: chip.dispatch}
+    return {name: float(values[place]) for name, values in named.items()}

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from tilesearch.program.form import Program, Tensor
 from tilesearch.rules.ascend import costs
 from tilesearch.rules.ascend.costs import Mode
-from tilesearch.rules.ascend.gemm import copy_name
+from tilesearch.rules.ascend.gemm import OUT_PATH, copy_name
 from tilesearch.rules.ascend.kernel import Kernel, Statement, Store
 from tilesearch.rules.expr import Expr, ceildiv, const, maximum
 from tilesearch.rules.geometry import Geometry, storage
+from tilesearch.rules.limits import number
 from tilesearch.specs.devices.ascend import AscendDevice
 from tilesearch.specs.dtypes import DType, dtype
 
-_LANES = 2
 _STATISTICS = 3  # values a row that live from step to step: its maximum, its sum, and the factor to rescale by
 _BAND_NOTE = "cycles count every key block of a tile: what the mask leaves out is not taken off"
 
@@ -32,27 +32,29 @@ class _Tile:
     q: Tensor
     k: Tensor
     v: Tensor | None
+    lanes: int
 
     @property
     def rows(self) -> Expr:
         """Rows of one Vector core."""
-        return ceildiv(self.m, _LANES)
+        return ceildiv(self.m, self.lanes)
 
 
-def _tile(program: Program, geometry: Geometry) -> _Tile:
+def _tile(program: Program, geometry: Geometry, device: AscendDevice) -> _Tile:
     first = program.contractions[0]
     m, n, d = (geometry.tile(program.dim(name)) for name in (first.m, first.n, first.k))
     dv = geometry.tile(program.dim(program.contractions[1].n))
     names = {t.name: t for t in program.tensors}
     kind = first.computed or names["q"].dtype
-    return _Tile(m, n, d, dv, kind, first.acc, names["q"], names["k"], names.get("v"))
+    lanes = number(device, "vector_per_cube")
+    return _Tile(m, n, d, dv, kind, first.acc, names["q"], names["k"], names.get("v"), lanes)
 
 
-def stores_of(program: Program, geometry: Geometry) -> tuple[Store, ...]:
+def stores_of(program: Program, geometry: Geometry, device: AscendDevice) -> tuple[Store, ...]:
     """The buffers of a tile. Keys and values have `num_stages` versions; what lies between the steps of one
     iteration has more than one where there is room. The latent part of MLA's key is its value, stored once.
     """
-    t = _tile(program, geometry)
+    t = _tile(program, geometry, device)
     stores = [
         Store("q_l1", "L1", storage(t.m * t.d, t.q.dtype)),
         Store("k_l1", "L1", storage(t.n * t.d, t.k.dtype), pipelined=True),
@@ -77,8 +79,8 @@ def attention_kernel(program: Program, geometry: Geometry, device: AscendDevice,
 
     Vector work of a score: the program's softmax terms; of an output element: the rescaling and the addition.
     """
-    t = _tile(program, geometry)
-    stores = stores_of(program, geometry)
+    t = _tile(program, geometry, device)
+    stores = stores_of(program, geometry, device)
     size = {s.name: s.size for s in stores}
     scores, outputs = t.rows * t.n, t.rows * t.dv
     softmax = [
@@ -94,7 +96,7 @@ def attention_kernel(program: Program, geometry: Geometry, device: AscendDevice,
         return Statement(copy_name(name), costs.copy(device, "gm_l1", size[name], None, mode), (), (name,))
 
     def out(name: str, source: str, target: str, width: Expr) -> Statement:
-        cost = costs.copy(device, "l0c_ub_dual", size[target], storage(width, t.acc), mode)
+        cost = costs.copy(device, OUT_PATH, size[target], storage(width, t.acc), mode)
         return Statement(name, cost, (source,), (target,))
 
     rescale = costs.vector(device, [("mul", outputs), ("add", outputs)], 0, size["pv_ub"] + size["o_ub"], mode)

@@ -182,13 +182,13 @@ def _value(device: AscendDevice, name: str) -> int | str:
 
 def cube(
     device: AscendDevice, kind: str, m: Integer, n: Integer, k: Integer, mode: Mode = "shipped",
-    operand_bytes: Sequence[Integer] = (), clock: Clock = WHOLE,
+    operand_bytes: Sequence[Integer] = (), clock: Clock = WHOLE, scale_bytes: Sequence[Integer] = (),
 ) -> Cost:  # fmt: skip
     """One matrix product: interval = operations / rate, latency = interval + base.
 
-    `operand_bytes` are the sizes of operands that stand in L1. As shipped they cost nothing more. Intended:
-    each is loaded through MTE1, in steps that run beside the Cube, so the loads hold MTE1 (their intervals
-    add up) and the product takes as long as the slower of the two.
+    `operand_bytes` are the sizes of operands that stand in L1, `scale_bytes` those of their block scales. As
+    shipped they cost nothing more. Otherwise each is loaded through MTE1, in steps that run beside the Cube, so
+    the loads hold MTE1 (see `operand_load`) and the product takes as long as the slower of the two.
     """
     rate = cube_rate(device, kind)
     base = known(device, rate.base, f"the latency of the Cube for {kind}")
@@ -196,23 +196,24 @@ def cube(
     time = clock.quotient(operations, known(device, rate.operations, f"the rate of the Cube for {kind}"))
     interval = maximum(time, 1) if clock.rounds else time
     latency = time + clock.cycles(base)
-    if mode != "intended" or not operand_bytes:
+    if mode == "shipped" or not operand_bytes:
         return Cost(latency, interval, frozenset("M"))
-    loads = operand_load(device, operand_bytes)
+    loads = operand_load(device, operand_bytes, clock, scale_bytes)
     return Cost(maximum(latency, loads), maximum(interval, loads), frozenset(("M", "MTE1")), less={"MTE1": loads})
 
 
-def operand_load(device: AscendDevice, operand_bytes: Sequence[Integer], clock: Clock = WHOLE) -> Expr:
+def operand_load(
+    device: AscendDevice, operand_bytes: Sequence[Integer], clock: Clock = WHOLE, scale_bytes: Sequence[Integer] = ()
+) -> Expr:
     """How long the operands of one product hold MTE1: ``issue + bytes / bandwidth`` of each, added up.
 
     Exact arithmetic is the seed text's, in which the two loads run side by side and cost no issue.
     """
-    names = ("l1_l0a", "l1_l0b")
+    moves = [*zip(("l1_l0a", "l1_l0b"), operand_bytes, strict=True), *(("l1_sf", size) for size in scale_bytes)]
     if not clock.rounds:
-        loads = [_seed_copy(device, n, path_of(device, n), b, clock) for n, b in zip(names, operand_bytes, strict=True)]
-        return maximum(*(load.interval for load in loads))
-    costs = [copy(device, n, b, mode="intended") for n, b in zip(names, operand_bytes, strict=True)]
-    return costs[0].interval + costs[1].interval
+        return maximum(*(_seed_copy(device, n, path_of(device, n), size, clock).interval for n, size in moves))
+    first, *others = (copy(device, n, size, mode="intended").interval for n, size in moves)
+    return sum(others, first)
 
 
 def vector_rate(device: AscendDevice) -> VectorRate:

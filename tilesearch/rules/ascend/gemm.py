@@ -12,6 +12,7 @@ from tilesearch.rules.ascend.costs import WHOLE, Clock, Cost, Mode
 from tilesearch.rules.ascend.kernel import Kernel, Statement, Store, chain, either, held, queues
 from tilesearch.rules.expr import Expr, any_of, ceildiv, const, maximum, minimum, total
 from tilesearch.rules.geometry import Geometry, storage
+from tilesearch.rules.limits import number
 from tilesearch.specs.devices.ascend import AscendDevice
 from tilesearch.specs.dtypes import DType
 
@@ -23,13 +24,22 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {
     "sigmoid": ("special",),
     "tanh": ("special",),
 }
+_BESIDE_NOTE = (
+    "cycles are an estimate where a bias or an added matrix is copied beside the loop over k: `schedule` finds when"
+)
+
+OUT_PATH = "l0c_ub_dual"
+"""The path on which a tile goes from the Cube's side to its Vector cores."""
+
 _NAMED = {**_ACTIVATIONS, "bias": (), "c_in": ("add",), "scaling": ("mul", "add")}
-_LANES = 2
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A tile's trees: elements along m, n and k, bytes of the tiles of a and b, and of their rows in memory."""
+    """A tile's trees: elements along m, n and k, bytes of the tiles of a and b, and of their rows in memory.
+
+    `lanes` is how many Vector cores share the output tile.
+    """
 
     product: Contraction
     m: Expr
@@ -42,6 +52,7 @@ class Shape:
     a_bytes: Expr
     b_bytes: Expr
     rows: tuple[Expr, Expr]
+    lanes: int
 
     @property
     def accumulator_bytes(self) -> Expr:
@@ -51,10 +62,10 @@ class Shape:
     @property
     def rows_per_core(self) -> Expr:
         """Rows of the output tile that one Vector core works on: the tile is split along m."""
-        return ceildiv(self.m, _LANES)
+        return ceildiv(self.m, self.lanes)
 
 
-def shape_of(program: Program, geometry: Geometry) -> Shape:
+def shape_of(program: Program, geometry: Geometry, device: AscendDevice) -> Shape:
     """The tile of a program that is one product of two staged tensors. Raises `InputError` for any other."""
     product = program.contraction
     names = {t.name for t in program.tensors if t.staged}
@@ -72,7 +83,8 @@ def shape_of(program: Program, geometry: Geometry) -> Shape:
     sizes = [storage(geometry.region(t), t.dtype) for t in (a, b)]
     rows = [storage(geometry.tile(program.owner(t.axes[-1].terms[0][0])), t.dtype) for t in (a, b)]
     kind = costs.cube_kind(computed, product.scaled)
-    return Shape(product, m, n, k, a, b, program.outputs[0], kind, sizes[0], sizes[1], (rows[0], rows[1]))
+    lanes = number(device, "vector_per_cube")
+    return Shape(product, m, n, k, a, b, program.outputs[0], kind, sizes[0], sizes[1], (rows[0], rows[1]), lanes)
 
 
 def epilogue_of(program: Program) -> tuple[tuple[str, bool], ...]:
@@ -107,7 +119,7 @@ def _share(program: Program, shape: Shape, tensor: Tensor) -> Expr:
     return storage(shape.n if by_row else shape.rows_per_core * shape.n, tensor.dtype)
 
 
-def stores_of(program: Program, shape: Shape, device: AscendDevice) -> tuple[Store, ...]:
+def stores_of(program: Program, shape: Shape) -> tuple[Store, ...]:
     """The buffers of a tile. Operands pass whole through L0; each Vector core holds half of the output tile."""
     bias = any(t.name == "bias" for t in program.tensors)
     found = [
@@ -151,6 +163,16 @@ def _scale_bytes(program: Program, tensor: Tensor) -> Expr:
     )
 
 
+def _scales_to_l0(program: Program, shape: Shape) -> list[Expr]:
+    """Bytes of the scales that the Cube applies: they go to L0 with the operands. Others are Vector's work."""
+    return [_scale_bytes(program, t) for t in _scales(program)] if shape.product.scaled else []
+
+
+def loads_to_l0(program: Program, shape: Shape, device: AscendDevice, clock: Clock) -> Expr:
+    """How long what one product reads holds MTE1, in ticks, whatever the mode charges for it."""
+    return costs.operand_load(device, (shape.a_bytes, shape.b_bytes), clock, _scales_to_l0(program, shape))
+
+
 def gemm_kernel(
     program: Program, shape: Shape, device: AscendDevice, mode: Mode, stages: Expr, stores: Sequence[Store]
 ) -> Kernel:
@@ -162,22 +184,18 @@ def gemm_kernel(
         Statement(copy_name(name), costs.copy(device, "gm_l1", sizes[name], None, mode, clock), (), (name,))
         for name in loaded
     ]
-    operands = () if shape.kind.startswith("mx_") else (shape.a_bytes, shape.b_bytes)
-    product = costs.cube(device, shape.kind, shape.m, shape.n, shape.k, mode, operands, clock)
+    operands, scales = (shape.a_bytes, shape.b_bytes), _scales_to_l0(program, shape)
+    product = costs.cube(device, shape.kind, shape.m, shape.n, shape.k, mode, operands, clock, scales)
     body.append(Statement("gemm", product, (*loaded, *(["bias_bt"] if "bias_bt" in sizes else [])), ("c_l0",)))
     k = program.dim(shape.product.k)
     trips = ceildiv(const(k.extent, k.name), shape.k)
     if mode == "seed":
         note = "latency = seed: the seed text's model has the Cube, MTE1 and MTE2, and nothing after the loop"
         return Kernel(tuple(body), trips, tuple(stores), stages, clock=clock, notes=(note,))
-    return Kernel(
-        tuple(body),
-        trips,
-        tuple(stores),
-        stages,
-        _before(device, sizes, mode),
-        _after(program, shape, device, mode, sizes),
-    )
+    before, after = _before(device, sizes, mode), _after(program, shape, device, mode, sizes)
+    beside = before or any(not s.reads for s in after)
+    notes = (_BESIDE_NOTE,) if beside else ()
+    return Kernel(tuple(body), trips, tuple(stores), stages, before, after, notes=notes)
 
 
 def copy_name(store: str) -> str:
@@ -188,7 +206,8 @@ def copy_name(store: str) -> str:
 
 def _clock(device: AscendDevice, shape: Shape) -> Clock:
     rates = [costs.cube_rate(device, shape.kind).operations]
-    rates += [costs.path_of(device, name).bandwidth for name in ("gm_l1", "l1_l0a", "l1_l0b")]
+    paths = ("gm_l1", "l1_l0a", "l1_l0b", *(["l1_sf"] if shape.product.scaled else []))
+    rates += [costs.path_of(device, name).bandwidth for name in paths]
     return Clock.exact(int(r) for r in rates if not isinstance(r, str))
 
 
@@ -216,7 +235,7 @@ def _after(
         found.append(Statement(f"copy {t.name}", moved, (), (f"{t.name}_ub",)))
     inputs = ("c_ub", *(f"{t.name}_ub" for t in addends_of(program)))
     row = storage(shape.n, shape.product.acc)
-    out = costs.copy(device, "l0c_ub_dual", sizes["c_ub"], row, mode)
+    out = costs.copy(device, OUT_PATH, sizes["c_ub"], row, mode)
     found.append(Statement("copy out", out, ("c_l0",), ("c_ub",)))
     often = {True: shape.rows_per_core, False: shape.rows_per_core * shape.n}
     operations = [(kind, often[by_row]) for kind, by_row in epilogue_of(program)]
@@ -282,9 +301,10 @@ def first_tile(kernel: Kernel, whole: Expr) -> Expr:
 def tile_period(kernel: Kernel, loop: KLoop, whole: Expr) -> Expr:
     """The period of a persistent block's tiles, in ticks.
 
-    The loop holds its pipes and ports throughout (`whole`), so what shares one waits; the first product of the
-    next tile waits until the accumulator has been copied out, and so does what fills the bias table until the
-    last product has read it; a buffer in UB has one version, held from its first writer to its last reader.
+    The loop holds its pipes and ports throughout (`whole`), so what shares one waits; the first product of the next
+    tile waits until the accumulator has been copied out, and so does what fills the bias table until the last
+    product has read it, while the bias is copied before or behind that loop; a buffer in UB has one version, held
+    from its first writer to its last reader.
     """
     pipes = frozenset().union(*(s.cost.pipes for s in kernel.body))
     ports = frozenset().union(*(s.cost.ports for s in kernel.body))
@@ -293,5 +313,11 @@ def tile_period(kernel: Kernel, loop: KLoop, whole: Expr) -> Expr:
     offset = loop.iteration - kernel.body[-1].cost.latency
     released = [maximum(whole + s.cost.latency - offset, whole) for s in kernel.after if "c_l0" in s.reads]
     filled = [whole - offset + s.cost.latency for s in kernel.before if "bias_bt" in s.writes]
+    if filled:
+        copied, fill = kernel.before
+        ahead = copied.cost.interval + fill.cost.latency  # before the loop that it is not for: that one waits
+        # Behind the loop before: the fill begins no later than its own loop, however late that reads it.
+        behind = maximum(copied.cost.interval, copied.cost.latency + maximum(fill.cost.latency - offset, 0))
+        filled.append(whole + minimum(ahead, behind))
     in_ub = [held(kernel.after, s.name) for s in kernel.stores if s.memory == "UB"]
     return maximum(*queued, *released, *filled, *(path for path in in_ub if path is not None))

@@ -62,6 +62,12 @@ class Kernel:
         chosen = self.body if statements is None else statements
         return total(s.cost.less.get(pipe, s.cost.interval) for s in chosen if pipe in s.cost.pipes)
 
+    def tile_load(self, pipe: str) -> Expr:
+        """Ticks that a whole tile holds a pipe: all iterations of the body, and what is done once."""
+        times = [self.load(pipe) * self.trips] if any(pipe in s.cost.pipes for s in self.body) else []
+        once = [s for s in (*self.before, *self.after) if pipe in s.cost.pipes]
+        return total([*times, *([self.load(pipe, once)] if once else [])])
+
 
 def either(condition: Expr, then: Cost, otherwise: Cost) -> Cost:
     """One cost or the other, on the same pipes."""

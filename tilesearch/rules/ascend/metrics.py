@@ -122,19 +122,23 @@ def with_times(model: Model, device: AscendDevice, program: Program, kernel: Ker
 
 
 def _pipes(kernel: Kernel) -> dict[str, Metric]:
-    """What each pipe is held by an iteration: ``mte2_ii``, ``cube_ii`` and the others, for rules of the user's."""
+    """For rules of the user's: how long an iteration holds each pipe (``mte2_ii``, ``cube_ii``), and how long a tile
+    does, with what is done once (``fixpipe_tile``, ``vector_tile``).
+    """
     names = {
-        "MTE1": "mte1_ii",
-        "MTE2": "mte2_ii",
-        "MTE3": "mte3_ii",
-        "M": "cube_ii",
-        "V": "vector_ii",
-        "FIX": "fixpipe_ii",
+        "MTE1": "mte1",
+        "MTE2": "mte2",
+        "MTE3": "mte3",
+        "M": "cube",
+        "V": "vector",
+        "FIX": "fixpipe",
     }
     result = {}
     for pipe, name in names.items():
-        tree = named(name, cycles(kernel.clock, kernel.load(pipe)), "cycles")
-        result[name] = Metric(name, tree, "cycles", f"cycles that an iteration holds {pipe}")
+        for span, ticks in (("ii", kernel.load(pipe)), ("tile", kernel.tile_load(pipe))):
+            tree = named(f"{name}_{span}", cycles(kernel.clock, ticks), "cycles")
+            what = "an iteration" if span == "ii" else "a tile"
+            result[tree.name] = Metric(tree.name, tree, "cycles", f"cycles that {what} holds {pipe}")
     return result
 
 

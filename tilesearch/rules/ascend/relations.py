@@ -14,6 +14,11 @@ from tilesearch.rules.model import Rule, named
 from tilesearch.specs.devices.ascend import AscendDevice
 from tilesearch.specs.dtypes import DType
 
+_MTE2, _MTE1 = "II.cube_covers_mte2", "II.cube_covers_mte1"
+_FIXPIPE, _VECTOR = "II.cube_covers_fixpipe", "II.cube_covers_vector"
+RELATIONS = (_MTE2, _MTE1, _FIXPIPE, _VECTOR)
+"""The ids that a problem may require."""
+
 _SOURCE = "TileLang v0.1.15, latency model; the seed text, 3.4"
 
 
@@ -24,17 +29,16 @@ def cube_relations(kernel: Kernel, mte1: Expr) -> tuple[Rule, ...]:
     the vector block.
     """
     product = kernel.body[-1].cost.interval
-    step, tile = named("cube_ii", product, "cycles"), named("cube_tile", product * kernel.trips, "cycles")
+    step, tile = named("cube_ii", product, "cycles"), named("cube_tile", kernel.tile_load("M"), "cycles")
     unit = "cycles" if kernel.clock.rounds else f"1/{kernel.clock.ticks} cycle"
     relations = [
-        _covers("II.cube_covers_mte2", "the copies of a step to L1", step, named("mte2_ii", kernel.load("MTE2")), unit),
-        _covers("II.cube_covers_mte1", "the loads of a step to L0", step, named("mte1_ii", mte1), unit),
+        _covers(_MTE2, "the copies of a step to L1", step, named("mte2_ii", kernel.load("MTE2")), unit),
+        _covers(_MTE1, "the loads of a step to L0", step, named("mte1_loads", mte1), unit),
     ]
-    outside = (*kernel.before, *kernel.after)
-    if outside:
-        out, work = named("fixpipe_ii", kernel.load("FIX", outside)), named("vector_ii", kernel.load("V", outside))
-        relations.append(_covers("II.cube_covers_fixpipe", "the way out of a tile", tile, out, unit))
-        relations.append(_covers("II.cube_covers_vector", "the vector work of a tile", tile, work, unit))
+    if kernel.before or kernel.after:
+        out, work = named("fixpipe_tile", kernel.tile_load("FIX")), named("vector_tile", kernel.tile_load("V"))
+        relations.append(_covers(_FIXPIPE, "the way out of a tile", tile, out, unit))
+        relations.append(_covers(_VECTOR, "the vector work of a tile", tile, work, unit))
     return tuple(relations)
 
 

@@ -8,13 +8,12 @@ from tilesearch.rules.ascend.costs import Cost, Mode
 from tilesearch.rules.ascend.kernel import Kernel, Statement, Store, either
 from tilesearch.rules.expr import Expr, any_of, as_expr, ceildiv, const, product, total
 from tilesearch.rules.geometry import Geometry, storage
+from tilesearch.rules.limits import number
 from tilesearch.specs.devices.ascend import AscendDevice
 
-_LANES = 2
 
-
-def stores_of(program: Program, geometry: Geometry) -> tuple[Store, ...]:
-    """What each Vector core holds of a tile: its half of every tensor; tables that all tiles share, whole.
+def stores_of(program: Program, geometry: Geometry, device: AscendDevice) -> tuple[Store, ...]:
+    """What each Vector core holds of a tile: its share of every tensor; tables that all tiles share, whole.
 
     Inputs and outputs have versions, so that copies run beside the work; values on their way have not.
     """
@@ -22,16 +21,16 @@ def stores_of(program: Program, geometry: Geometry) -> tuple[Store, ...]:
         Store(
             f"{t.name}_ub",
             "UB",
-            _bytes(geometry, t),
+            _bytes(geometry, t, number(device, "vector_per_cube")),
             pipelined=t.role is not Role.INTERMEDIATE and not _shared(program, t),
         )
         for t in program.tensors
     )
 
 
-def _bytes(geometry: Geometry, tensor: Tensor) -> Expr:
+def _bytes(geometry: Geometry, tensor: Tensor, lanes: int) -> Expr:
     elements = geometry.region(tensor)
-    return storage(elements if _shared(geometry.program, tensor) else ceildiv(elements, _LANES), tensor.dtype)
+    return storage(elements if _shared(geometry.program, tensor) else ceildiv(elements, lanes), tensor.dtype)
 
 
 def _shared(program: Program, tensor: Tensor) -> bool:
@@ -43,7 +42,7 @@ def vector_kernel(
     program: Program, geometry: Geometry, device: AscendDevice, mode: Mode, stages: Expr, rounds: Expr
 ) -> Kernel:
     """Load, work, store, over the tiles of a persistent block."""
-    stores = stores_of(program, geometry)
+    stores = stores_of(program, geometry, device)
     size = {s.name: s.size for s in stores}
     read = [t for t in program.tensors if t.role in (Role.INPUT, Role.TABLE)]
     loads = [
@@ -57,7 +56,13 @@ def vector_kernel(
     results = tuple(f"{t.name}_ub" for t in program.outputs)
     operands = tuple(f"{t.name}_ub" for t in read)
     held = tuple(f"{t.name}_ub" for t in program.tensors if t.role is Role.INTERMEDIATE)
-    work = costs.vector(device, _operations(program, geometry), 0, total(size[name] for name in operands), mode)
+    work = costs.vector(
+        device,
+        _operations(program, geometry, number(device, "vector_per_cube")),
+        0,
+        total(size[name] for name in operands),
+        mode,
+    )
     writes = [
         Statement(
             f"store {t.name}", _moved(geometry, device, "ub_gm", t, size[f"{t.name}_ub"], mode), (f"{t.name}_ub",), ()
@@ -68,13 +73,13 @@ def vector_kernel(
     return Kernel(body, rounds, stores, stages, before=tuple(outer))
 
 
-def _operations(program: Program, geometry: Geometry) -> list[tuple[str, Expr]]:
-    """The program's terms as nodes of a vector block: each operation of a point is one, over half of the tile."""
+def _operations(program: Program, geometry: Geometry, lanes: int) -> list[tuple[str, Expr]]:
+    """The program's terms as nodes of a vector block: each operation of a point is one, over a core's share."""
     found: list[tuple[str, Expr]] = []
     for term in program.terms:
         points = product(geometry.tile(program.owner(name)) for name in term.dims)
         kind = "special" if term.unit.startswith("sfu.") else "mul"
-        found += [(kind, ceildiv(points, _LANES))] * term.per_point
+        found += [(kind, ceildiv(points, lanes))] * term.per_point
     return found
 
 

@@ -8,6 +8,7 @@ from tilesearch.specs.devices.amd import AmdDevice
 from tilesearch.specs.devices.ascend import AscendDevice
 from tilesearch.specs.devices.base import Device
 from tilesearch.specs.devices.files import VENDORS, list_devices, load_device, read_device
+from tilesearch.specs.devices.links import CollectiveOp, Link, Protocol
 from tilesearch.specs.devices.nvidia import NvidiaDevice, TensorMemory, TmaLimits
 from tilesearch.specs.devices.policies import BUILT_IN_POLICIES, Effective
 from tilesearch.specs.devices.quantities import Quantities, Quantity
@@ -21,10 +22,13 @@ __all__ = [
     "AscendDevice",
     "Bandwidth",
     "Calibration",
+    "CollectiveOp",
     "Device",
     "Effective",
+    "Link",
     "Mix",
     "NvidiaDevice",
+    "Protocol",
     "Quantities",
     "Quantity",
     "Roof",

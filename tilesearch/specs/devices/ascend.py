@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt, StrictStr
@@ -182,6 +183,10 @@ class AscendDevice(Device):
                 if sum(ways) != 1 or (band.transaction is None) != (band.peak is None):
                     message = "a band has one of bandwidth, per_byte, or transaction with peak"
                     yield Fault(message, key=f"paths.{name}.strided")
+            begins = [band.from_bytes for band in path.strided.bands] if path.strided else [0]
+            if begins[:1] != [0] or any(a >= b for a, b in pairwise(begins)):
+                message = f"bands begin at 0 bytes and rise, got {begins}"
+                yield Fault(message, key=f"paths.{name}.strided.bands")
         cubes, vectors, pair = (q.value for q in (self.cube_cores, self.vector_cores, self.vector_per_cube))
         if None not in (cubes, vectors, pair) and cubes * pair != vectors:  # type: ignore[operator]
             yield Fault(f"{cubes} Cube cores have {vectors} Vector cores, not {pair} each", key="vector_cores")

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 from pydantic import Field, StrictStr, model_validator
 
 from tilesearch.errors import InputError, Issue, UnknownLimitError, suggest
+from tilesearch.specs.devices.links import Link
 from tilesearch.specs.devices.policies import BUILT_IN_POLICIES, Effective, check_policies, choose
 from tilesearch.specs.devices.quantities import Bytes, BytesPerSecond, Hertz, Spec
 from tilesearch.specs.devices.roofs import Bandwidth, DTypeName, Name, Roof, RoofName, split_roof_name
@@ -36,6 +37,7 @@ class Device(Spec):
     hbm_bytes: Bytes
     bandwidth: Bandwidth
     interconnect: BytesPerSecond
+    link: Link | None = None
     roofs: dict[RoofName, Roof] = Field(default_factory=dict)
     unsupported_tensor_dtypes: tuple[DTypeName, ...] = ()
     policies: dict[Name, dict[Name, StrictStr]] = Field(default_factory=dict)
@@ -53,6 +55,9 @@ class Device(Spec):
     def _faults(self) -> Iterator[Fault]:
         """What does not agree between keys; the vendors' devices add their own."""
         yield from check_policies(self.policies, {"bandwidth": self.bandwidth, **self.roofs})
+        both, one = self.interconnect.value, None if self.link is None else self.link.bandwidth.value
+        if both is not None and one is not None and 2 * one != both:
+            yield Fault(f"one direction is half of the interconnect, {both:g} B/s", key="link.bandwidth")
         for name, roof in self.roofs.items():
             accumulator = split_roof_name(name)[1]
             if accumulator is not None and roof.acc not in (None, accumulator):

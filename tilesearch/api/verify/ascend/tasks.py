@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 
 from tilesearch.answers import VerifyAnswer
 from tilesearch.api.verify.replay import Tally
-from tilesearch.errors import InputError, Issue
+from tilesearch.errors import InputError, Issue, UnknownLimitError
 from tilesearch.models.ascend import LatencyModel, TaskCost, loop, sequence
 from tilesearch.specs.devices import load_device
 from tilesearch.specs.dtypes import dtype
@@ -86,6 +86,8 @@ def verify_tasks(files: list[Path]) -> VerifyAnswer:
             got = compute(model(), row.input)
         except InputError as error:
             raise InputError([Issue(str(issue), str(place)) for issue in error.issues]) from None
+        except UnknownLimitError as error:
+            raise InputError(Issue(str(error), str(place))) from None
         tally.compare(place, {"latency": row.latency, "ii": row.ii}, {"latency": got.latency, "ii": got.interval})
         families[family] = families.get(family, 0) + 1
     tally.stats["families"] = families

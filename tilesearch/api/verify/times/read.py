@@ -12,6 +12,7 @@ from tilesearch.api.verify.feasibility.read import table_rows
 from tilesearch.api.verify.feasibility.rows import Build, Skipped
 from tilesearch.api.verify.feasibility.triton import second_set_build
 from tilesearch.api.verify.times.rows import Timed
+from tilesearch.api.verify.times.tuned import WANTED, tuned_row
 from tilesearch.errors import InputError, Issue
 from tilesearch.specs.ops import Attention, Gemm, Rows
 
@@ -62,6 +63,7 @@ def _reader_of(path: Path, rows: list[dict[str, Any]]) -> Reader:
     known: tuple[tuple[set[str], Reader], ...] = (
         ({"M", "N", "K", "config", "sweep_quick_us"}, _first_set),
         ({"what", "shape", "config", "med_us"}, _fp8_and_attention),
+        (WANTED, tuned_row),
         ({"kind", "config", "time_us"}, _second_set),
         ({"block_M", "threads", "swizzle", "ms"}, _tilelang),
         ({"design", "rows_at_once", "cold_med_us"}, _fused_rows),
