@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from tilesearch.api.verify.times.rows import Timed
 from tilesearch.api.verify.times.tuned import WANTED, tuned_row
 from tilesearch.errors import InputError, Issue
 from tilesearch.specs.ops import Attention, Gemm, Rows
+from tilesearch.specs.validation import load_json
 
 Reader = Callable[[int | str, dict[str, Any]], Timed | Skipped | None]
 
@@ -79,8 +79,9 @@ def _designs(path: Path) -> list[dict[str, Any]]:
     """The rows of a file that names designs of one fused kernel, each with its figures; none for other files."""
     if path.suffix != ".json":
         return []
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return [{"design": name, **figures} for name, figures in found.items() if "rows_at_once" in figures]
+    found = load_json(path)
+    named = found.items() if isinstance(found, dict) else ()
+    return [{"design": name, **row} for name, row in named if isinstance(row, dict) and "rows_at_once" in row]
 
 
 def _fused_rows(place: int | str, row: dict[str, Any]) -> Timed:
