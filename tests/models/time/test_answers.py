@@ -115,6 +115,8 @@ def test_verify_times():
         assert stats["time"]["top5"] > 0.98
         assert stats["mape"] < 0.1
         assert stats["time"]["top1"] > max(stats[other]["top1"] for other in ("carver", "traffic", "random"))
+    assert kinds["tilelang"]["time"]["top1"] > 0.9
+    assert answer.stats["sustained"]["mape"] < 0.05 < answer.stats["sustained"]["mape_of_the_cool_time"]
     assert 0.7 < answer.stats["coverage_80"] < answer.stats["coverage_90"] <= 1
 
 

@@ -206,12 +206,11 @@ def _tilelang(place: int | str, row: dict[str, Any]) -> Timed | Skipped | None:
     time = _first(row["paced_ms"], row["ms"], row["ms2"])
     if time is None:
         return None
-    if row["swizzle"] not in ("", "0"):
-        return Skipped(place, "another order of blocks (T.use_swizzle), no variable of the tile")
     if row.get("correct") == "0":
         return Skipped(place, "the kernel's result is wrong")
     shape = _shape(row)
     flops = 2 * shape["m"] * shape["n"] * shape["k"]
+    panel = int(row["swizzle"] or 0)
     sizes = {f"block_{axis}": int(row[f"block_{axis.upper()}"]) for axis in "mnk"}
     tile = {**sizes, "num_stages": int(row["num_stages"]), "num_warps": int(row["threads"]) // 32}
     return Timed(
@@ -221,7 +220,8 @@ def _tilelang(place: int | str, row: dict[str, Any]) -> Timed | Skipped | None:
         op=Gemm(**shape, dtype="fp16"),
         kernel=_TILELANG,
         tile=tile,
-        config=".".join(f"{name}{value}" for name, value in tile.items()),
+        config=".".join(f"{name}{value}" for name, value in {**tile, "panel": panel}.items()),
         time_us=time * 1e3,
         cool=bool(row["paced_ms"]) or flops < _POWER_LIMITED_FLOPS,
+        extra={"group_m": max(1, panel)},
     )
