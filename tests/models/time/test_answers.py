@@ -52,9 +52,10 @@ def test_a_rule_on_time_is_a_filter():
     whole = ts.solve(OP, "h200", kernel=TRITON, top=5000)
     limit = whole.candidates[10].metrics.time_us
     cut = ts.solve(OP, "h200", kernel=TRITON, rules=["num_warps >= 4", f"time_us <= {limit}"], top=5000)
-    assert len(cut.candidates) == 11
+    within = sum(c.metrics.time_us <= limit for c in whole.candidates)
+    assert len(cut.candidates) == within >= 11
     counts = cut.counts
-    assert counts.rejected["user.2"] == whole.counts.feasible - 11
+    assert counts.rejected["user.2"] == whole.counts.feasible - within
     assert counts.candidates == counts.feasible + counts.soft + counts.unknown + sum(counts.rejected.values())
     assert ts.solve(OP, "h200", kernel=TRITON, rules=["time_us < 1"]).status == "infeasible"
 

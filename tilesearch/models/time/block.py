@@ -24,9 +24,11 @@ class Block:
 
     `steps` of its loop; `added`: what a step costs an SM for each block that is resident; `alone`: the chain of
     dependent work within one step, which another block can hide; `latency`: from a load to its data; `ahead`: steps
-    that loads run in front. `ends`: start, first fill and epilogue, of which `ends_again` remain for every further
-    tile of a persistent block. `extra` is added outside the SM (a second kernel). `longest`: steps of the longest
-    block, where blocks differ.
+    that loads run in front. `ring`: steps from a load to the next into the same buffer, which is `ahead` unless
+    products run on while the loads of later steps are issued; `lead`: steps whose loads leave together at the start
+    and are waited for in `ends`, none where not given. `ends`: start, first fill and epilogue, of which `ends_again`
+    remain for every further tile of a persistent block. `extra` is added outside the SM (a second kernel).
+    `longest`: steps of the longest block, where blocks differ.
     """
 
     grid: Values
@@ -42,6 +44,8 @@ class Block:
     extra: Values
     parts: Mapping[str, Values]
     longest: Values | None = None
+    ring: Values | None = None
+    lead: Values | None = None
 
 
 @dataclass(frozen=True)
@@ -73,25 +77,27 @@ class Composed:
 def compose(block: Block, chip: Chip, constants: Constants) -> Composed:
     """The time of the launch.
 
-    An SM with n resident blocks takes ``max(n * steps * added + what of the ends nobody hides, steps * period +
-    ends)``, where the period of one block alone is the largest of its throughput, its dependent chain and what its
-    loads need in flight. Waves are whole steps; from the third one on their edges blur (`smear`).
+    An SM with n resident blocks takes ``max(n * steps * added + what of the ends nobody hides, chain)``. The chain of
+    one block alone is its ends and steps of a period, which is the larger of its own work (throughput or dependent
+    chain) and what its loads need in flight. The warps of older blocks are served first, so that the blocks of an SM
+    end one after another: those that follow fill its slots in turn, and an SM is done when all its work is, or the
+    longest row of chains. From the third wave on the edges of waves blur (`smear`).
     """
     sms, resident = constants.sms, block.resident
-    period = np.maximum(np.maximum(block.added, block.alone), (block.latency + block.alone) / block.ahead)
-
-    def sm_time(count: Values, hidden: Values) -> Values:
-        together = count * block.steps * block.added + hidden * block.ends_again
-        return np.maximum(together, block.steps * period + block.ends_again)
+    work = np.maximum(block.added, block.alone)
+    period = _period(block, work, constants)
+    lead = np.zeros_like(period) if block.lead is None else np.minimum(block.lead, block.steps)
+    chain = block.steps * period - lead * (period - work) + block.ends_again
 
     slots = sms * resident
     full = np.floor(block.grid / slots)
     rest = np.ceil((block.grid - full * slots) / sms)
-    hidden = np.full_like(resident, constants.ends_hidden)
-    first = sm_time(resident, hidden)
-    steady = sm_time(resident, hidden * resident**-constants.ends_overlap)
-    last = np.where(rest > 0, sm_time(np.maximum(rest, 1), hidden), 0)
-    stepped = np.where(full > 0, first + (full - 1) * steady, 0) + last
+    shown = constants.ends_hidden * block.ends_again
+    shown_between = shown * resident**-constants.ends_overlap
+    steady = np.maximum(resident * block.steps * block.added + shown_between, chain)
+    ends = np.where(full > 0, shown + (full - 1) * shown_between, 0) + np.where(rest > 0, shown, 0)
+    together = (full * resident + rest) * block.steps * block.added + ends
+    stepped = np.maximum(together, (full + (rest > 0)) * chain)
     fluid = block.grid / slots * steady
     blur = constants.smear * np.maximum(0, 1 - 2 / np.maximum(full, 1))
     blur = np.where(block.persistent > 0, 0, blur)
@@ -102,7 +108,7 @@ def compose(block: Block, chip: Chip, constants: Constants) -> Composed:
     time = running + constants.launch_floor + block.extra
     busy = np.maximum(1, np.minimum(resident, np.ceil(block.grid / sms)))
     stalled = np.maximum(0, 1 - busy * block.added / np.maximum(busy * block.added, period))
-    ends = block.ends_again / np.maximum(steady, 1e-9)
+    share = block.ends_again / np.maximum(steady, 1e-9)
     return Composed(
         time=time,
         sm=sm,
@@ -110,8 +116,17 @@ def compose(block: Block, chip: Chip, constants: Constants) -> Composed:
         tail=np.maximum(0, sm - fluid),
         step=period,
         stalled=stalled,
-        ends=np.minimum(ends, 1),
+        ends=np.minimum(share, 1),
     )
+
+
+def _period(block: Block, work: Values, constants: Constants) -> Values:
+    """Time from step to step of a block alone. As many loads may be in flight as there are stages in front, and a
+    buffer is free only once its step is done; with one buffer a step waits for its load and then does its work.
+    """
+    ring = block.ahead if block.ring is None else block.ring
+    loads = np.maximum(block.latency / block.ahead, (block.latency + block.alone) / ring)
+    return np.where(ring > 1, norm(constants.norm_sm, work, loads), np.maximum(work, loads))
 
 
 def _uneven(block: Block, full: Values, step: Values) -> Values | float:

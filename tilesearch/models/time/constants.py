@@ -59,8 +59,8 @@ class Constants:
     loop_overhead: float
     loop_warps: float
     producer_overhead: float
-    producer_wait: float
     copy_issue: float
+    async_issue: float
     narrow_a: float
     narrow_b: float
     serialised_8bit: float

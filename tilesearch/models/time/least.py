@@ -90,6 +90,8 @@ class _Matrix:
         self.tiles = self.rows * self.columns
         self.wgmma = box.least("wgmma") > 0
         self.narrow = box.least("narrow") > 0 and box.most("tma") <= 0
+        copied = box.most("tma") <= 0 and box.most("producer") <= 0 and box.most("narrow") <= 0
+        self.by_threads = copied and min(box.least("num_stages"), box.least("buffers")) > 1
         self.per_product, self.per_read = self._rates()
 
     def parts(self) -> tuple[float, float, float, float]:
@@ -114,7 +116,9 @@ class _Matrix:
         c = self.c
         copied = (panel_a * c.narrow_a + panel_b * c.narrow_b) * self.matrix.a_bytes / 512 * c.copy_issue / c.clock
         parts = (self.per_product * elements, self.per_read * elements, copied if self.narrow else 0.0)
-        return float(norm(c.norm_sm, *(np.array([part]) for part in parts))[0]) + steps * self._overhead()
+        issued = (panel_a * self.matrix.a_bytes + panel_b * self.matrix.b_bytes) / 512 * c.async_issue / c.clock
+        overhead = steps * self._overhead() + (issued if self.by_threads else 0.0)
+        return float(norm(c.norm_sm, *(np.array([part]) for part in parts))[0]) + overhead
 
     def _overhead(self) -> float:
         groups, share = self.box.least("num_warps") / 4, 1.0
@@ -150,10 +154,12 @@ class _Matrix:
         along = self.whole_k / self.split
         alone = self.m * self.n * along * self.per_product
         loads = along * (self.m * matrix.a_bytes + self.n * matrix.b_bytes) / c.stage_rate
-        loads += max(1.0, self.steps / self.split) * c.l2_latency
-        ahead = max(1.0, self.box.most("num_stages") - (0 if self.box.most("producer") > 0 else 1))
-        ahead = 1.0 if self.narrow and self.box.most("producer") <= 0 else ahead
-        return max(alone, (loads + alone) / ahead) + self._ends()
+        steps = max(1.0, self.steps / self.split)
+        loads += steps * c.l2_latency
+        ring = max(1.0, self.box.most("num_stages"))
+        ring = 1.0 if self.narrow and self.box.most("producer") <= 0 else ring
+        later = max(0.0, 1 - ring / steps)  # the first loads leave together, and the ends hold one wait for them
+        return max(alone, later * (loads + alone) / ring) + self._ends()
 
     def _waves(self, grid: float) -> float:
         """Whole blocks on the fullest SM, where the launch is too short for waves to blur."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilesearch.models.time.block import Block, Chip, norm
 from tilesearch.models.time.constants import Constants
@@ -14,9 +15,10 @@ _WARP, _GROUP = 32, 4  # threads of a warp, warps of a warpgroup
 _FRAGMENT_M, _FRAGMENT_N = 16, 8  # the accumulator of one mma, which is also a warp's share of a wgmma's rows
 _K_BYTES = 32  # of K that one matrix instruction consumes, of every operand type
 _WGMMA_M, _WGMMA_N = 64, 256  # rows of a wgmma, and its most columns
+_VECTOR = 16  # bytes that a thread stores at once where rows are aligned
 _LANES = 128  # fp32 lanes of an SM
 _TMA_LINE = 128  # bytes of a row of a TMA box with the widest swizzle
-_HELD_BACK = 65  # registers of a thread that stay in use beside spilled accumulators (ptxas, 255 - 190)
+_HELD_BACK = 65  # registers of a thread that stay in use beside what is spilled (ptxas, 255 - 190)
 
 
 def matrix_of(program: Program) -> Matrix:
@@ -100,17 +102,21 @@ class _Step:
         by_element = np.where(self.narrow, self.m * c.narrow_a + self.n * c.narrow_b, self.m + self.n)
         copies = self.k * self.size * by_element / 512 * c.copy_issue / f  # 512 B: 16 B of each thread of a warp
         self.copies = np.where(~self.pipelined & ~self.tma, copies, 0)
+        by_threads = self.pipelined & ~self.tma & ~self.producer
+        self.asynchronous = np.where(by_threads, self.tile_bytes / 512 * c.async_issue / f, 0)
         self.spill = self._spilled() * self.threads * 8 * (1 + self.k * self.size / 128) / c.local_rate / f
         # A block whose loads a warpgroup of its own issues pays the loop's bookkeeping once for its consumers.
         groups = np.where(self.producer, np.minimum(self.warps, _GROUP), self.warps) / _GROUP
         overhead = c.loop_overhead * groups**c.loop_warps * np.where(self.producer, c.producer_overhead, 1)
         fragments = self.warp_rows / _FRAGMENT_M * self.warp_columns / _FRAGMENT_N * self.k_steps
-        self.overhead = overhead + np.where(self.wgmma, 0, c.mma_issue * fragments * self.warps / _GROUP / f)
+        issued = np.where(self.wgmma, 0, c.mma_issue * fragments * self.warps / _GROUP / f)
+        self.overhead = overhead + self.asynchronous + issued
         added = norm(c.norm_sm, self.tensor, self.shared, self.copies) + self.spill + self.overhead
         chain = self.m / _WGMMA_M / (self.warps_m / _GROUP) * (self.n / self.columns / self.warps_n)
         chain = np.where(self.wgmma, chain * c.wgmma_chain, c.mma_chain) * self.k_steps / f
         # Consumers of a producer warpgroup wait for their products before they hand a stage back.
-        handed = norm(c.norm_sm, self.tensor, self.shared) + c.producer_wait / f
+        self.waits = self.producer | self._unpipelined_products()
+        handed = norm(c.norm_sm, self.tensor, self.shared)
         chained = norm(c.norm_sm, self.tensor, self.shared, chain) + self._serialised()
         self.alone = np.where(self.producer, handed, chained) + self.spill
         self.filled = self._out_of_bounds()
@@ -119,19 +125,22 @@ class _Step:
     def _spilled(self) -> Values:
         """Registers of a thread that live in local memory."""
         live, cap = self.launch["live_registers"], np.minimum(self.launch["register_cap"], 255)
-        accumulators = np.maximum(8.0, self.accumulators - (cap - _HELD_BACK))
-        return np.where(live > cap, np.where(self.narrow, live - cap, accumulators), 0)
+        held = np.where(self.narrow, live, self.accumulators)  # without hints a thread holds a pointer an element
+        return np.where(live > cap, np.maximum(8.0, held - (cap - _HELD_BACK)), 0)
+
+    def _unpipelined_products(self) -> NDArray[np.bool_]:
+        """Whether a step waits for its own wgmma: int8 ones, and fp8 ones of two and more warpgroups."""
+        return np.asarray(self.wgmma & (self.size == 1) & ((self.warps > _GROUP) | self.matrix.integer), dtype=np.bool_)
 
     def _serialised(self) -> Values:
-        """8-bit products wait for their wgmma within each step, and their sums are added up on the CUDA cores
-        meanwhile: int8 ones, and fp8 ones of two and more warpgroups.
+        """8-bit products that wait for their wgmma within each step have their sums added up on the CUDA cores
+        meanwhile.
 
         Seen in times only (8 shapes of fp8, 4 of int8), which grow with the accumulators of the block; the compiler's
         reason is not known.
         """
-        waits = self.wgmma & (self.size == 1) & ((self.warps > _GROUP) | self.matrix.integer)
         added = self.m * self.n * self.c.serialised_8bit / _LANES
-        return np.where(waits, added / self.c.clock, 0)
+        return np.where(self._unpipelined_products(), added / self.c.clock, 0)
 
     def _out_of_bounds(self) -> Values:
         """Rows of a TMA box outside the tensor are filled one by one, and what is loaded after them waits: the last
@@ -149,9 +158,12 @@ class _Step:
         latency = c.l2_latency + memory.miss * c.dram_latency + self.aligned * self.tile_bytes / c.stage_rate
         ahead = np.where(self.pipelined, np.maximum(1, launch["num_stages"] - 1), 1)
         ahead = np.where(self.producer, np.maximum(1, launch["num_stages"]), ahead)
+        # While a wgmma runs the loads behind it are issued, into the buffer of the one before.
+        ring = np.where(self.wgmma & self.pipelined & ~self.waits, np.maximum(launch["num_stages"], ahead), ahead)
         panels = order.tile_rows * self.m + order.tile_columns * self.n
         fill = latency + memory.miss * panels * self.k * self.size / c.dram_stream
-        slower = np.where(self.producer, c.direct_epilogue, np.where(self.tma, 1, c.pointer_epilogue))
+        by_pointers = c.pointer_epilogue * np.where(self.narrow, _VECTOR / matrix.out_bytes, 1)
+        slower = np.where(self.producer, c.direct_epilogue, np.where(self.tma, 1, by_pointers))
         epilogue = self.m * self.n * matrix.out_bytes / c.epilogue_rate * slower
         ends = c.block_ends + fill + epilogue
         persistent = launch["persistent"] > 0
@@ -165,8 +177,10 @@ class _Step:
             steps=np.ceil(np.ceil(matrix.k / self.k) / split),
             added=self.added,
             alone=self.alone,
-            latency=latency + self.copies + self.filled / order.rows,
+            latency=latency + self.copies + self.asynchronous + self.filled / order.rows,
             ahead=ahead,
+            ring=ring,
+            lead=np.where(persistent, 0, ahead),
             ends=ends,
             ends_again=np.where(persistent, again, ends),
             persistent=persistent.astype(np.float64),
