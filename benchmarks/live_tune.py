@@ -1,6 +1,7 @@
 """Short lists against exhaustive tuning, on the GPU in front of us.
 
-    python -m benchmarks.live_tune --out DIR [--budget 520] [--variants pointer tma] [--shapes 10 | --extents MxNxK …] [--workers N]
+    python -m benchmarks.live_tune --out DIR [--budget 520] [--variants pointer tma] [--shapes 10] [--workers N]
+    python -m benchmarks.live_tune --out DIR --extents MxNxK …
 
 For shapes that the time model has never seen: every tile of a grid (over 200) that fits is compiled, checked and timed,
 and so are the first ten by predicted time and a diverse list of ten, each list in a fresh compiler cache. The best of
