@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from tilesearch.errors import InputError
 from tilesearch.kernels.registry import rule_names, timed_rules
 from tilesearch.models.time import CLASSES, Constants, Launch, Prediction, constants_of, launch_of, physics_of, predict
+from tilesearch.models.time.coverage import covered
 from tilesearch.models.time.power import power_of, sustained_us
-from tilesearch.models.time.words import breakdown, covered
+from tilesearch.models.time.words import breakdown
 from tilesearch.program import lower
 from tilesearch.program.form import Program
 from tilesearch.rules.columns import Column, ColumnEvaluator
@@ -138,7 +139,7 @@ class Timing:
 def timing_of(problem: Problem, model: Model | None = None) -> Timing:
     """The time model of a problem, or the reason why it has none."""
     program, device = lower(problem.op), problem.device
-    validated = covered(program, problem.kernel.language, problem.kernel.variant)
+    validated = covered(problem.op, problem.kernel.language, problem.kernel.variant)
     constants: Constants | None = None
     reason = ""
     if problem.kernel.language == "ascend":
@@ -154,13 +155,14 @@ def timing_of(problem: Problem, model: Model | None = None) -> Timing:
 
 
 def rank_of(problem: Problem) -> str:
-    """The rank that the problem asks for; without one, time where the model was calibrated for such kernels."""
+    """The rank that the problem asks for; without one, time where the device was measured and the model has physics
+    for such kernels, validated or not: where nothing was measured its notes say so.
+    """
     asked = problem.search.rank
     if asked is not None:
         return asked
     timing = timing_of(problem)
-    calibrated = timing.constants is not None and timing.constants.strength == "calibrated"
-    return "time" if calibrated and timing.validated else "carver"
+    return "time" if timing.constants is not None and timing.constants.strength == "calibrated" else "carver"
 
 
 def about_time(note: str) -> bool:

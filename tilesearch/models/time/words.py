@@ -1,29 +1,12 @@
-"""The model in words: where the time of a tile goes, and what measurements stand behind it."""
+"""The model in words: where the time of a tile goes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tilesearch.models.time.model import Prediction
-from tilesearch.program.form import Program
 
 _LEAST = 0.03  # shares below this are left out
-
-_TRITON = (None, "pointer", "tma", "persistent", "persistent_tma", "split_k")
-
-
-def covered(program: Program, language: str, variant: str | None) -> bool:
-    """Whether measurements cover such kernels: GEMM, attention, rows and GEMV in Triton, GEMM in TileLang."""
-    if language == "tilelang":
-        return program.kind == "gemm"
-    if language != "triton" or variant not in _TRITON:
-        return False
-    if program.kind in ("gemm", "gemv"):
-        return True
-    if program.kind == "attention":
-        names = {t.name for t in program.tensors}
-        return "block_table" not in names and len({c.b for c in program.contractions}) > 1
-    return program.kind == "rows" or (program.kind == "reduction" and program.split is None)
 
 
 def breakdown(prediction: Prediction, place: int) -> str:

@@ -16,8 +16,8 @@ from tilesearch.api.verify.times.score import Pool, Values, errors, pools, ranki
 from tilesearch.api.verify.times.sustained import sustained_stats
 from tilesearch.errors import InputError, Issue
 from tilesearch.models.time import Constants, constants_of, predict
+from tilesearch.models.time.coverage import covered
 from tilesearch.models.time.folds import constants_without, seen
-from tilesearch.models.time.words import covered
 from tilesearch.specs.devices import load_device
 
 RANKINGS = ("time", "carver", "traffic", "random")
@@ -85,7 +85,7 @@ def _judged(cases: Sequence[Case], times: Sequence[Values]) -> list[Judged]:
     rows: list[Judged] = []
     for case, values in zip(cases, times, strict=True):
         first = case.rows[0]
-        known = covered(case.launch.program, first.kernel["language"], first.kernel.get("variant"))
+        known = covered(first.op, first.kernel["language"], first.kernel.get("variant"))
         timing = Timing(case.launch.program, device, None, "", known)
         bounds = [timing.interval(case.kinds, share) for share in (80, 90)]
         for i, row in enumerate(case.rows):
