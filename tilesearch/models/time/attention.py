@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilesearch.models.time import window
 from tilesearch.models.time.block import Block, Chip, norm
 from tilesearch.models.time.constants import Constants
 from tilesearch.models.time.launch import Launch, Values
@@ -31,6 +32,7 @@ class Shape:
                 planes *= dim.extent
         self.planes = planes
         self.kept = program.term_flops(pairs) / (planes * whole)  # share of the scores that the mask keeps
+        self.edges = window.edges(program)
         self.bytes = float(program.compulsory_bytes)
         self.cache = sum(float(program.tensor_bytes(program.tensor(p.b))) for p in program.contractions)
 
@@ -81,7 +83,7 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
         ends_again=ends,
         persistent=zero,
         extra=np.where(follows, c.second_launch + 2 * partial / c.dram_stream, 0),
-        longest=np.ceil(np.ceil(shape.keys / n) / split),
+        longest=np.minimum(np.ceil(np.ceil(shape.keys / n) / split), window.most_steps(launch.program, m, n)),
         parts={"tensor cores": tensor, "softmax": softmax, "spills": spill, "issue": overhead},
     )
     reads = np.full_like(m, shape.bytes)
@@ -100,4 +102,5 @@ def _steps(shape: Shape, m: Values, n: Values, split: Values) -> Values:
     whole = np.ceil(np.ceil(shape.keys / n) / split)
     if shape.kept >= 1:
         return whole
-    return np.minimum(whole, shape.kept * shape.keys / n / split + 0.5 * np.maximum(1.0, m / n))
+    cut = 0.5 * shape.edges * np.maximum(1.0, m / n)
+    return np.minimum(whole, shape.kept * shape.keys / n / split + cut)
