@@ -231,7 +231,8 @@ def _attention(frame: Frame) -> Model:
     model = frame.model(attention.shared_bytes(kernel), registers, shape)
     facts = {"wgmma": kernel.path.wgmma, "tma": as_expr(tma), "buffers": attention.buffers(kernel)}
     model = replace(model, remarks=kernel.path.remarks, facts={**model.facts, **facts})
-    return _with_evidence(frame, model, "attention", variant)
+    kind = "paged attention" if attention.is_paged(frame.program) else "attention"
+    return _with_evidence(frame, model, kind, variant)
 
 
 _Footprint = Callable[..., rowwise.Footprint]

@@ -1,11 +1,11 @@
-"""A sliding window over the keys: the tiles of keys that a block of rows meets."""
+"""How a block walks its keys: the tiles that a window leaves it, and loads that wait for the page table."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tilesearch.models.time.launch import Values
-from tilesearch.program.form import Program
+from tilesearch.models.time.launch import Launch, Values
+from tilesearch.program.form import Program, Role
 
 
 def is_window(program: Program) -> bool:
@@ -25,3 +25,10 @@ def most_steps(program: Program, rows: Values, keys: Values) -> Values:
     if band is None or not is_window(program):
         return np.full_like(rows, np.inf)
     return np.ceil((band.high - band.low + rows) / keys) + 1
+
+
+def ahead(launch: Launch) -> Values:
+    """Steps that loads of keys run in front: one fewer than the stages, or with pages what stages are left for keys."""
+    if any(tensor.role is Role.TABLE for tensor in launch.program.tensors):
+        return np.maximum(1, launch["buffers"])
+    return np.maximum(1, launch["num_stages"] - 1)
