@@ -8,8 +8,8 @@ import pytest
 
 import tilesearch as ts
 from tilesearch.api import verify
-from tilesearch.api.verify.feasibility.read import table_rows
 from tilesearch.api.verify.ncu import profiled
+from tilesearch.api.verify.tables import table_rows
 from tilesearch.models.time import constants_of, predict
 from tilesearch.models.time.folds import constants_without
 from tilesearch.specs.devices import load_device
