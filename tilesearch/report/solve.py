@@ -104,6 +104,10 @@ def _ascend_table(answer: SolveAnswer, varying: set[str], mixed: bool) -> Table:
     return Table(columns, rows)
 
 
+_LEVELS = (Column("L2 MB", right=True, drop=1), Column("DRAM MB", right=True, drop=2))
+"""Bytes from L2 into the SMs, and from DRAM into L2."""
+
+
 def _table(answer: SolveAnswer) -> Table:
     varying = {name for name, domain in answer.space.variables.items() if len(domain) > 1}
     timed = any(c.metrics.time_us is not None for c in answer.candidates)
@@ -114,8 +118,8 @@ def _table(answer: SolveAnswer) -> Table:
         Column("#", right=True),
         Column("tile"),
         *([Column("verdict")] if mixed else []),
-        *([Column("time us")] if timed else []),
-        Column("traffic MB", right=True, drop=2),
+        *([Column("time us"), *_LEVELS] if timed else []),
+        Column("traffic MB", right=True, drop=9 if timed else 2),
         Column("shared KB", right=True, drop=3),
         Column("acc", right=True, drop=5),
         Column("blocks/SM", drop=4),
@@ -132,7 +136,7 @@ def _table(answer: SolveAnswer) -> Table:
                 f"{candidate.rank}{'=' if (candidate.tied or 1) > 1 else ' '}",
                 tile_text(candidate.tile, varying),
                 *([candidate.verdict] if mixed else []),
-                *([microseconds(m)] if timed else []),
+                *([microseconds(m), megabytes(m.l2_bytes), megabytes(m.dram_bytes)] if timed else []),
                 megabytes(m.traffic_bytes),
                 kilobytes(m.shared_bytes),
                 integer(m.accumulators_per_thread),

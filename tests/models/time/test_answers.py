@@ -89,6 +89,37 @@ def test_what_no_measurement_covers_is_not_validated():
     assert any("not validated" in note for note in answer.notes)
 
 
+@pytest.mark.parametrize(
+    ("op", "language", "known"),
+    [
+        (OP, "triton", True),
+        (ts.Gemm(m=512, n=512, k=512, dtype="fp32"), "triton", False),
+        (ts.Gemm(m=512, n=512, k=512, dtype="fp8_e4m3", out="fp16"), "triton", True),
+        (ts.Gemm(m=512, n=512, k=512, dtype="fp8_e4m3", out="fp16"), "tilelang", False),
+        (ts.Attention(batch=1, heads=8, q_len=128, kv_len=4096, head_dim=128, causal=True), "triton", True),
+        (ts.Attention(batch=1, heads=8, q_len=4096, head_dim=128, causal=True, window=512), "triton", False),
+        (ts.Reduction(shape=[512, 4096], axes=[1], function="rmsnorm"), "triton", True),
+        (ts.Reduction(shape=[512, 4096], axes=[1], function="layernorm"), "triton", False),
+    ],
+)
+def test_only_kinds_that_were_measured_are_called_calibrated(op, language, known):
+    notes = ts.solve(op, "h200", kernel=language, rank="time", top=1).notes
+    said = next(note for note in notes if note.startswith("time_us:"))
+    assert ("calibrated" in said) == known
+    assert ("not validated" in said) != known
+    assert (ts.solve(op, "h200", kernel=language, top=1).rank == "time") == known
+
+
+def test_the_breakdown_names_a_loop_only_where_there_is_one():
+    def story(op):
+        return ts.solve(op, "h200", kernel="triton", rank="time", top=1).notes[-1]
+
+    assert "in the k loop" in story(OP)
+    assert story(ts.Attention(batch=1, heads=8, q_len=4096, head_dim=128)).endswith("in the loop over keys")
+    assert story(ts.Reduction(shape=[32768, 4096], axes=[1], function="softmax")).endswith("bound by DRAM")
+    assert story(ts.Gemm(m=64, n=64, k=64, dtype="fp16")).endswith("bound by launch")
+
+
 def test_ten_thousand_candidates_are_ranked_at_once():
     space = {"group_m": [1, 2, 4, 8, 16, 32, 64, 128]}
     ts.solve(OP, "h200", kernel="triton", space=space, rank="time")
