@@ -76,6 +76,8 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
         name, outcome = _run(problem, request, None if filters else key)
         proof = None
         _filter(filters, timing, outcome)
+    if built.undecided and outcome.unknown is None:
+        outcome.unknown = _unknown(request)
     if key is None:
         ranked, shown = _by_time(built, timing, outcome, problem.search.top)
     else:
@@ -86,7 +88,7 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
         keys = rank_keys(built, ranked.tiles, key).tolist()
         listed = [c.model_copy(update={"key": value}) for c, value in zip(listed, keys, strict=True)]
     listed = [c.model_copy(update={"metrics": timed(c.metrics, shown, i)}) for i, c in enumerate(listed)]
-    status = _status(outcome)
+    status = _status(built, outcome)
     return SolveAnswer(
         problem=problem.name,
         device=problem.device.name,
@@ -250,11 +252,20 @@ def _decided(model: Model) -> Model:
 
 
 def _keep_out(rule: Rule) -> Rule:
-    return replace(rule, value=negate(rule.when or TRUE), limit=TRUE, when=None, has_slack=False)
+    return replace(rule, value=negate(TRUE if rule.when is None else rule.when), limit=TRUE, when=None, has_slack=False)
 
 
-def _status(outcome: Outcome) -> Status:
-    if outcome.status is Status.INFEASIBLE and outcome.unknown:
+def _unknown(request: Request) -> int | None:
+    """How many tiles satisfy every rule that can be judged but not all; None where that cannot be counted."""
+    known = tuple(rule for rule in request.model.rules if not rule.hard or rule.limit is not None)
+    models = (request.model.with_rules(known), _decided(request.model))
+    possible, decided = (size_of(replace(request, model=m, allow_soft=True, attribute=False)) for m in models)
+    return None if possible is None or decided is None else possible - decided
+
+
+def _status(model: Model, outcome: Outcome) -> Status:
+    """The engine's status; nothing is proved infeasible where tiles may fit that cannot be judged."""
+    if outcome.status is Status.INFEASIBLE and model.undecided and outcome.unknown != 0:
         return Status.UNKNOWN
     return outcome.status
 
