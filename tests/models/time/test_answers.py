@@ -54,9 +54,32 @@ def test_a_rule_on_time_is_a_filter():
     cut = ts.solve(OP, "h200", kernel=TRITON, rules=["num_warps >= 4", f"time_us <= {limit}"], top=5000)
     assert len(cut.candidates) == 11
     counts = cut.counts
-    assert counts.rejected["user.2"] == whole.counts.feasible - 11
+    assert counts.rejected["user.2"] == whole.counts.feasible + whole.counts.soft - 11
     assert counts.candidates == counts.feasible + counts.soft + counts.unknown + sum(counts.rejected.values())
     assert ts.solve(OP, "h200", kernel=TRITON, rules=["time_us < 1"]).status == "infeasible"
+
+
+@pytest.mark.parametrize("allow_soft", [False, True])
+def test_a_rule_on_time_counts_tiles_that_break_soft_rules(allow_soft):
+    every = ts.solve(OP, "h200", kernel=TRITON, rank="time", top=2000, allow_soft=True).candidates
+    counts = ts.solve(OP, "h200", kernel=TRITON, rank="time", allow_soft=allow_soft, rules=["time_us <= 700"]).counts
+    quick = [c.verdict for c in every if c.metrics.time_us <= 700]
+    assert (counts.feasible, counts.soft) == (quick.count("fits"), quick.count("spills"))
+    assert counts.rejected["user.1"] == len(every) - len(quick)
+    assert counts.soft
+    assert counts.candidates == counts.feasible + counts.soft + counts.unknown + sum(counts.rejected.values())
+
+
+@pytest.mark.parametrize("name", ["l2_bytes", "dram_bytes", "time_us", "time_sustained_us"])
+def test_what_a_float_model_gives_is_no_key_and_no_constant(name):
+    """The capacity of L2 has another name than a tile's bytes from L2."""
+    for text in (name, f"{name} + 1"):
+        with pytest.raises(ts.InputError, match="model of time"):
+            ts.solve(OP, "h200", kernel=TRITON, rank=text)
+    if name != "time_us":
+        with pytest.raises(ts.InputError, match="model of time"):
+            ts.solve(OP, "h200", kernel=TRITON, rules=[f"{name} < 10"])
+    assert ts.solve(OP, "h200", kernel=TRITON, rules=["l2_capacity_bytes == 62914560"], top=1).candidates
 
 
 def test_check_and_prune_obey_it_and_explain_refuses_it():
