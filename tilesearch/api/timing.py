@@ -120,7 +120,7 @@ class Timing:
             return [f"time_us: {self.reason}"]
         name = self.device.name
         if self.constants.strength != "calibrated":
-            return [f"time_us: {name} was never measured: its constants are from the datasheet; ranking only"]
+            return [f"time_us: datasheet only: {name} was not calibrated, its rates are from the datasheet; ranking only"]
         if not self.validated:
             return [f"time_us: not validated: no measurement on {name} covers this kind of kernel"]
         return [f"time_us: calibrated on {name}; the interval holds 80 % of measured kernels of the tile's class"]
@@ -150,7 +150,8 @@ def timing_of(problem: Problem, model: Model | None = None) -> Timing:
     else:
         found = constants_of(device)
         constants, reason = (found, "") if isinstance(found, Constants) else (None, found)
-    return Timing(program, device, constants, reason, validated and device.time_errors != {})
+    measured = constants is not None and constants.strength == "calibrated" and device.time_errors != {}
+    return Timing(program, device, constants, reason, validated and measured)
 
 
 def rank_of(problem: Problem) -> str:

@@ -133,7 +133,7 @@ def _table(answer: SolveAnswer) -> Table:
         m = candidate.metrics
         rows.append(
             [
-                f"{candidate.rank}{'=' if (candidate.tied or 1) > 1 else ' '}",
+                f"{candidate.rank}{'=' if _shares(answer, candidate) else ' '}",
                 tile_text(candidate.tile, varying),
                 *([candidate.verdict] if mixed else []),
                 *([microseconds(m), megabytes(m.l2_bytes), megabytes(m.dram_bytes)] if timed else []),
@@ -156,13 +156,28 @@ def _key(answer: SolveAnswer, candidate: Candidate) -> str:
     return ABSENT if value is None else str(value)
 
 
+def _by_time(answer: SolveAnswer) -> bool:
+    """Whether times with intervals rank the tiles."""
+    return answer.rank == "time" and not _is_ascend(answer)
+
+
+def _shares(answer: SolveAnswer, candidate: Candidate) -> bool:
+    """Whether others tie with a tile; of a set that was not listed, only those shown can be compared by time."""
+    if candidate.tied is not None or not _by_time(answer):
+        return (candidate.tied or 1) > 1
+    first, one = answer.candidates[0].metrics, candidate.metrics
+    if first.time_high_us is None or one.time_low_us is None:
+        return False
+    return len(answer.candidates) > 1 and one.time_low_us <= first.time_high_us
+
+
 def _ties(answer: SolveAnswer) -> str:
-    first = next((c for c in answer.candidates if (c.tied or 1) > 1), None)
+    first = next((c for c in answer.candidates if _shares(answer, c)), None)
     if first is None:
         return ""
-    timed = answer.rank == "time" and not _is_ascend(answer)
-    what = "overlaps the best tile's time interval" if timed else "shares its key with others"
-    return f"= {what}: rank {first.rank} is one of {first.tied}"
+    what = "overlaps the best tile's time interval" if _by_time(answer) else "shares its key with others"
+    of = f"rank {first.rank} is one of {first.tied}" if first.tied is not None else "how many do was not counted"
+    return f"= {what}: {of}"
 
 
 def _proved(answer: SolveAnswer) -> str:

@@ -143,6 +143,35 @@ def test_the_breakdown_names_a_loop_only_where_there_is_one():
     assert story(ts.Gemm(m=64, n=64, k=64, dtype="fp16")).endswith("bound by launch")
 
 
+def device_with(tmp_path, constant):
+    path = tmp_path / "mine.toml"
+    path.write_text(f'name = "mine"\nvendor = "nvidia"\ninherits = "h200"\n[time]\n{constant}\n')
+    return path
+
+
+@pytest.mark.parametrize(
+    ("constant", "message"),
+    [
+        ('l2_latency = { value = -1.0, unit = "s" }', "at least 0"),
+        ('launch_floor = { value = 1e300, unit = "s" }', "at most 1"),
+        ('l2_to_sm = { value = 0, unit = "B/clk/SM" }', "above 0"),
+        ('l2_latency = { value = 273, unit = "cycles" }', "wanted in s"),
+        ("mma_share = 0", "zero"),
+    ],
+)
+def test_a_constant_that_no_time_follows_from(tmp_path, constant, message):
+    with pytest.raises(ts.InputError, match=message):
+        ts.solve(OP, device_with(tmp_path, constant), kernel=TRITON, rank="time")
+
+
+def test_a_constant_that_is_not_known_leaves_no_measured_interval(tmp_path):
+    answer = ts.solve(OP, device_with(tmp_path, 'l2_latency = "unknown"'), kernel=TRITON, rank="time", top=1)
+    metrics = answer.candidates[0].metrics
+    assert metrics.time_high_us > 2 * metrics.time_low_us
+    assert metrics.time_sustained_us is None
+    assert any("not calibrated" in note for note in answer.notes)
+
+
 def test_ten_thousand_candidates_are_ranked_at_once():
     space = {"group_m": [1, 2, 4, 8, 16, 32, 64, 128]}
     ts.solve(OP, "h200", kernel="triton", space=space, rank="time")
