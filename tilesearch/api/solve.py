@@ -167,7 +167,7 @@ def _by_time(model: Model, timing: Timing, outcome: Outcome, top: int) -> tuple[
     times = timing.of(model, tile_columns(model, outcome.tiles))
     if times is None:
         return Ranked(outcome.tiles, []), None
-    ranked = rank_tiles(model, outcome.tiles, times.picoseconds, top, outcome.listed)
+    ranked = rank_tiles(model, outcome.tiles, times.places, top, outcome.listed)
     shown = timing.of(model, tile_columns(model, ranked.tiles))
     count = int(times.tied.sum()) if outcome.listed else None
     return Ranked(ranked.tiles, [] if shown is None else [count if tied else 1 for tied in shown.tied]), shown

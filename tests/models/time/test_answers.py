@@ -172,6 +172,15 @@ def test_a_constant_that_is_not_known_leaves_no_measured_interval(tmp_path):
     assert any("not calibrated" in note for note in answer.notes)
 
 
+def test_times_of_months_are_in_order():
+    """They pass what whole picoseconds in 64 bits can hold."""
+    most = 2**31 - 1
+    op = ts.Attention(batch=1, heads=64, q_len=most, kv_len=most, head_dim=128, causal=True)
+    times = [c.metrics.time_us for c in ts.solve(op, "h200", kernel="triton", rank="time", top=300).candidates]
+    assert times[0] == min(times)
+    assert not ts.solve(op, "h200", kernel="triton", rank="time", rules=["time_us < 1000"]).candidates
+
+
 def test_ten_thousand_candidates_are_ranked_at_once():
     space = {"group_m": [1, 2, 4, 8, 16, 32, 64, 128]}
     ts.solve(OP, "h200", kernel="triton", space=space, rank="time")
