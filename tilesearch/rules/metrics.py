@@ -110,6 +110,10 @@ def _resident(metrics: list[Metric], assumed_blocks: int | None, persistent: boo
 
 
 def _device_constants(device: Device) -> dict[str, int]:
+    """Numbers of the device by the names that users' rules know; ``l2_bytes`` alone would be a tile's traffic."""
     names = ("sm_count", "shared_per_block_optin", "shared_per_sm", "registers_per_sm", "l2_bytes", "warp_size")
     known_names = [name for name in names if hasattr(device, name) and known(device, name)]
-    return {name: int(getattr(device, name).value) for name in known_names}
+    return {_RENAMED.get(name, name): int(getattr(device, name).value) for name in known_names}
+
+
+_RENAMED = {"l2_bytes": "l2_capacity_bytes"}
