@@ -4,7 +4,8 @@
 
 Each case is exported with the tile that tilesearch picks, written to DIR/exported, and run as a program of its own. The
 table and DIR/live_export.json say which ran, the relative error it found against fp32, and the tile. Results are
-written as they come. On a CPU set TRITON_INTERPRET=1: the programs then check small shapes in Triton's interpreter.
+written as they come. Kernels in TileLang are left out where it is not installed. On a CPU set TRITON_INTERPRET=1: the
+programs then check small shapes in Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,18 @@ import tilesearch as ts
 from benchmarks.live import Record, environment
 from tilesearch.specs.ops import OpSpec
 
+KERNELS: dict[str, dict[str, Any]] = {
+    "triton": {"language": "triton", "version": "3.6"},
+    "tilelang": {"language": "tilelang"},
+}
+
 
 @dataclass(frozen=True)
 class Export:
     name: str
     op: OpSpec
-    variant: str = "pointer"
+    variant: str | None = "pointer"
+    language: str = "triton"
     tile: dict[str, int] | None = None
     space: dict[str, Any] = field(default_factory=dict)
 
@@ -58,7 +66,22 @@ def cases() -> list[Export]:
         ),
         Export("rmsnorm", ts.Reduction(shape=(4096, 4096), function="rmsnorm", dtype="bf16")),
         Export("softmax_odd", ts.Reduction(shape=(3001, 2500), function="softmax", dtype="fp16")),
+        *(Export(f"tilelang_{name}", op, None, "tilelang") for name, op in tilelang_operators().items()),
     ]
+
+
+def tilelang_operators() -> dict[str, OpSpec]:
+    if find_spec("tilelang") is None:
+        return {}
+    gemm = ts.Gemm
+    return {
+        "fp16": gemm(m=2048, n=4096, k=1536, dtype="fp16"),
+        "bf16_transposed": gemm(m=1024, n=2048, k=1024, dtype="bf16", trans_b=True),
+        "odd_extents": gemm(m=1000, n=1500, k=520, dtype="fp16"),
+        "skinny": gemm(m=64, n=6144, k=4096, dtype="fp16"),
+        "int8": gemm(m=1024, n=2048, k=1024, dtype="int8", out="int32", trans_b=True),
+        "fp8": gemm(m=1024, n=2048, k=1024, dtype="fp8_e4m3", out="fp16", trans_b=True),
+    }
 
 
 def write_all(wanted: list[Export], device: str, folder: Path, record: Record) -> dict[str, Path]:
@@ -70,9 +93,9 @@ def write_all(wanted: list[Export], device: str, folder: Path, record: Record) -
             answer = ts.export(
                 case.op,
                 device,
-                to="triton",
+                to=case.language,
                 tile=case.tile,
-                kernel={"language": "triton", "version": "3.6", "variant": case.variant},
+                kernel=KERNELS[case.language] | ({"variant": case.variant} if case.variant else {}),
                 space=case.space or None,
             )
         except ts.TilesearchError as error:

@@ -1,6 +1,7 @@
 """Short lists against exhaustive tuning, on the GPU in front of us.
 
     python -m benchmarks.live_tune --out DIR [--budget 520] [--variants pointer tma] [--shapes 10] [--workers N]
+    python -m benchmarks.live_tune --out DIR --extents MxNxK …
 
 For shapes that the time model has never seen: every tile of a grid (over 200) that fits is compiled, checked and timed,
 and so are the first ten by predicted time and a diverse list of ten, each list in a fresh compiler cache. The best of
@@ -233,14 +234,21 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def extents_of(text: str) -> tuple[int, int, int]:
+    m, n, k = map(int, text.split("x"))
+    return m, n, k
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--budget", type=float, default=520)
     parser.add_argument("--variants", nargs="+", default=["pointer", "tma"])
-    parser.add_argument("--shapes", type=int, default=len(SHAPES))
+    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="how many of the shapes above")
+    parser.add_argument("--extents", nargs="+", metavar="MxNxK", help="other shapes, in place of those above")
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
+    shapes = [extents_of(text) for text in given.extents or ()] or SHAPES[: given.shapes]
     deadline = time.perf_counter() + given.budget
     torch = require_gpu("live_tune")
     folder = Path(tempfile.mkdtemp())
@@ -250,7 +258,7 @@ def main() -> None:
         run = Run(torch, Timer(torch), pool, folder, deadline, {})
         longest = 0.0
         for variant in given.variants:
-            for shape in SHAPES[: given.shapes]:
+            for shape in shapes:
                 if variant == "tma" and any(extent % 8 for extent in shape[1:]):
                     continue
                 if run.left() < longest + 15:

@@ -1,3 +1,4 @@
+import csv
 import itertools
 import json
 import time
@@ -7,6 +8,8 @@ import pytest
 
 import tilesearch as ts
 from tilesearch import InputError
+from tilesearch.report import Format, render
+from tilesearch.report.languages import prune_report
 
 GEMM = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
 GOOD = {
@@ -264,3 +267,17 @@ def test_one_bad_row_does_not_abort_a_table(tmp_path):
         prune_table(table(tmp_path, json.dumps([{"x": 1}])), problem)
     with pytest.raises(InputError, match="the list is empty"):
         table(tmp_path, "[]")
+
+
+def test_times_are_shown_with_their_strength():
+    """In the table with the interval, in CSV in plain units."""
+    op = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
+    config = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4}
+    answer = ts.prune([config], op, "h200", rank="time")
+    elsewhere = ts.prune([config], op, "h100_sxm", rank="time").notes
+    assert any("datasheet only" in note for note in elsewhere)
+    predicted = answer.kept[0].metrics.time_us
+    assert f"{predicted:.4g} (" in render(prune_report(answer), Format.TABLE)
+    row = next(csv.DictReader(render(prune_report(answer), Format.CSV).splitlines()))
+    assert float(row["time_us"]) == predicted
+    assert int(row["traffic_bytes"]) == answer.kept[0].metrics.traffic_bytes

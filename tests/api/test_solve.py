@@ -131,3 +131,26 @@ def test_an_ii_relation_ranks():
     problem = ts.load_problem("problems/ascend_gemm_relu.toml")
     answer = ts.solve(problem, rank="mte2_ii - cube_ii", top=5)
     assert answer.best.key == min(c.key for c in answer.candidates) < 0
+
+
+@pytest.mark.parametrize("engine", ["vector", "cpsat", "z3"])
+@pytest.mark.parametrize("groups", [1, 2000])
+def test_no_engine_calls_what_is_not_known_infeasible(tmp_path, engine, groups):
+    device = tmp_path / "unknown.toml"
+    device.write_text('name = "unknown"\nvendor = "nvidia"\ninherits = "h200"\nshared_per_sm = "unknown"\n')
+    space = {"block_m": [64, 128], "block_n": [128], "block_k": [64], "group_m": list(range(1, groups + 1))}
+    op = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
+    answer = ts.solve(op, device, kernel="triton", space=space, rank="traffic", engine=engine)
+    assert (answer.status, answer.complete, answer.candidates) == ("unknown", False, [])
+    assert answer.counts.unknown == answer.counts.candidates
+    never = ts.solve(op, device, kernel="triton", space=space, rank="traffic", engine=engine, rules=["block_m > 999"])
+    assert never.status == "infeasible"
+
+
+def test_a_large_space_by_time_counts_what_is_not_known(tmp_path):
+    device = tmp_path / "unknown.toml"
+    device.write_text('name = "unknown"\nvendor = "nvidia"\ninherits = "h200"\nshared_per_sm = "unknown"\n')
+    op = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
+    answer = ts.solve(op, device, kernel="triton", space={"group_m": list(range(1, 2000))}, rank="time", top=1)
+    assert answer.status == "unknown"
+    assert answer.counts.unknown

@@ -109,6 +109,24 @@ def test_faults_of_the_kernel_table():
         check(ts.Gemm(m=64, n=64, k=64, dtype="fp8_e4m3"), "a100_80gb")
 
 
+def test_stream_k_takes_equal_shares():
+    """One block an SM; a tile that two blocks share is summed up in memory, in fp32."""
+    answer = check(variant="stream_k")
+    assert answer.metrics.grid == 132
+    assert answer.metrics.waves == 1
+    assert answer.metrics.tail_fill == pytest.approx(512 * 64 / (132 * 249))
+    sums = 128 * 256 * 4
+    assert answer.metrics.traffic_bytes == check().metrics.traffic_bytes + sums * (131 + 3 * 131)
+    even = ts.Gemm(m=132 * 128, n=256, k=4096, dtype="fp16")
+    assert check(even, variant="stream_k").metrics.traffic_bytes == check(even).metrics.traffic_bytes
+    few = ts.Gemm(m=128, n=256, k=1024, dtype="fp16")
+    assert check(few, variant="stream_k").metrics.grid == 16
+    assert check(variant="stream_k", tile={**TILE, "split_k": 2}).violations == ["C3.split_k"]
+    grouped = ts.GroupedGemm(groups=(512, 512), n=1024, k=1024, dtype="fp16")
+    with pytest.raises(InputError, match="stream_k has rules for gemm"):
+        check(grouped, variant="stream_k")
+
+
 def test_loads_through_registers_do_not_add_to_an_accumulator_in_tensor_memory():
     """Compiled 3.9 for sm_100: 256 accumulators a thread beside 48 vectors of one stage do not spill; 512 do."""
     tile = {"block_m": 128, "block_n": 256, "block_k": 128, "num_stages": 1, "num_warps": 4}

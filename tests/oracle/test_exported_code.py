@@ -14,6 +14,8 @@ GEMM = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
 BYTES = ts.Gemm(m=4096, n=4096, k=4096, dtype="int8", acc="int32", out="int32", trans_b=True)
 PROMPT = ts.Attention(batch=2, heads=8, kv_heads=2, q_len=2048, head_dim=128, causal=True, dtype="fp16")
 
+WINDOW = ts.Attention(heads=8, q_len=2048, head_dim=128, causal=True, window=512, dtype="fp16")
+
 
 def tile(m, n, k, warps, stages, **more):
     return {"block_m": m, "block_n": n, "block_k": k, "num_warps": warps, "num_stages": stages, **more}
@@ -29,6 +31,10 @@ CASES = [
     (GEMM, "persistent_tma", tile(128, 256, 64, 8, 3)),
     (GEMM, "persistent_tma", tile(128, 128, 64, 4, 3)),
     (GEMM, "split_k", tile(128, 128, 64, 8, 3, split_k=4)),
+    (GEMM, "stream_k", tile(128, 256, 64, 8, 3)),
+    (GEMM, "stream_k", tile(128, 256, 64, 8, 1)),  # the sums of a shared tile take more than the loop
+    (GEMM, "stream_k", tile(16, 128, 128, 4, 4)),
+    (WINDOW, "pointer", {"block_m": 64, "block_n": 64, "num_warps": 4, "num_stages": 3}),
     (PROMPT, "pointer", {"block_m": 128, "block_n": 64, "num_warps": 8, "num_stages": 3}),
 ]
 

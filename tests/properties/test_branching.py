@@ -21,6 +21,7 @@ KERNELS = [
     {"language": "triton", "variant": "tma"},
     {"language": "triton", "variant": "persistent_tma"},
     {"language": "triton", "variant": "split_k"},
+    {"language": "triton", "variant": "stream_k"},
     {"language": "tilelang"},
 ]
 SPACE = {

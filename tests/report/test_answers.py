@@ -93,6 +93,30 @@ def test_solve_by_time_and_with_soft_tiles():
     assert "overlaps the best tile's time interval" in text
 
 
+def test_solve_by_time_shows_ties_and_both_levels_where_the_set_was_not_listed():
+    times = [(100.0, 90.0, 110.0), (115.0, 105.0, 130.0), (200.0, 180.0, 220.0)]
+    first = _solved().candidates[0]
+    listed = [
+        first.model_copy(
+            update={
+                "rank": place,
+                "tied": None if place < 3 else 1,
+                "metrics": Metrics(
+                    time_us=t, time_low_us=low, time_high_us=high, l2_bytes=30_000_000, dram_bytes=20_000_000
+                ),
+            }
+        )
+        for place, (t, low, high) in enumerate(times, start=1)
+    ]
+    text = render(solve_report(_solved(rank="time", candidates=listed)), Format.TABLE)
+    assert [mark for mark in ("1=", "2=", "3=") if mark in text] == ["1=", "2="]
+    assert "how many do was not counted" in text
+    assert "L2 MB" in text
+    assert "DRAM MB" in text
+    assert "30.0" in text
+    assert "20.0" in text
+
+
 def test_check_puts_violations_first():
     text = render(check_report(ts.check(OP, "h200", TOO_BIG), "about it"), Format.TABLE)
     assert text.startswith("256x256x64 s4 w8 does not fit: it breaks C1.shared_memory, C2.accumulators\n\nabout it\n")

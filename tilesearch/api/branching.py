@@ -31,7 +31,7 @@ LISTED = 400_000
 LEAF = 1 << 16
 """Candidates of a box that is listed and not cut further."""
 
-_FACTS = ("wgmma", "tma", "narrow", "producer", "persistent", "second")
+_FACTS = ("wgmma", "tma", "narrow", "producer", "persistent", "stream", "second")
 _METRICS = ("grid", "blocks_per_sm")
 _WEIGHT = {"block_m": 1.0, "block_n": 1.0, "block_k": 0.7, "split_k": 0.8, "num_warps": 0.4, "num_stages": 0.4}
 _OTHER = 0.05

@@ -162,7 +162,9 @@ class _Batch:
             raise InputError([replace(issue, source=issue.source or problem.source) for issue in issues])
         self.notes += [f"{UNREADABLE}: {issue}" for issue in issues]
         self.groups = self._grouped(problem, tiles)
-        self._say(base.notes)
+        timing = timing_of(problem, base)
+        weak = timing.notes() if rank_of(problem) == "time" and not timing.validated else []
+        self._say([*base.notes, *weak])
 
     def _grouped(self, problem: Problem, tiles: Mapping[int, Mapping[str, int]]) -> list[_Group]:
         by_cap: dict[int | None, list[int]] = {}

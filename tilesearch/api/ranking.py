@@ -126,6 +126,16 @@ def _dense(values: Column) -> NDArray[np.int64]:
     return np.unique(values, return_inverse=True)[1].astype(np.int64).reshape(len(values))
 
 
+def breaks_soft(model: Model, tiles: Tiles) -> NDArray[np.bool_]:
+    """For each tile, whether it breaks a soft rule."""
+    broken = np.zeros(len(tiles), dtype=bool)
+    if len(tiles):
+        read = _read(model, tiles)
+        for rule in model.soft:
+            broken |= ~np.broadcast_to(np.asarray(read(rule.holds), dtype=bool), (len(tiles),))
+    return broken
+
+
 def _tail_fill(model: Model, read: ColumnEvaluator, rows: int) -> NDArray[np.float64]:
     pair = model.fractions.get("tail_fill")
     return np.zeros(rows) if pair is None else _fractions(read, rows, [pair])

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from tilesearch.answers import Counts, SolveAnswer, SpaceSummary
 from tilesearch.api.branching import LISTED, Proof, fastest, size_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
-from tilesearch.api.ranking import Ranked, candidates, rank_keys, rank_tiles, tile_columns, timed
+from tilesearch.api.ranking import Ranked, breaks_soft, candidates, rank_keys, rank_tiles, tile_columns, timed
 from tilesearch.api.timing import Filters, Times, Timing, exact_rank_of, rank_of, require_times, timing_of
 from tilesearch.engines.base import Deadline, Engine, Outcome, Progress, Request, Status, Tiles
 from tilesearch.engines.registry import engine as engine_named
 from tilesearch.errors import InputError, Issue, UnsupportedError, suggest
-from tilesearch.kernels.registry import rule_names
+from tilesearch.kernels.registry import FLOAT_METRICS, FLOATS, rule_names, with_reason
 from tilesearch.rules.expr import TRUE, Expr, negate
 from tilesearch.rules.model import Model, Rule
 from tilesearch.rules.parse import parse_integer
@@ -73,9 +73,14 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
     if searched is not None:
         name, (outcome, proof) = "vector", searched
     else:
-        name, outcome = _run(problem, request, None if filters else key)
         proof = None
-        _filter(filters, timing, outcome)
+        if filters:
+            name, outcome = _run(problem, replace(request, allow_soft=True), None)
+            _filter(filters, timing, outcome, problem.search.allow_soft)
+        else:
+            name, outcome = _run(problem, request, key)
+    if built.undecided and outcome.unknown is None:
+        outcome.unknown = _unknown(request)
     if key is None:
         ranked, shown = _by_time(built, timing, outcome, problem.search.top)
     else:
@@ -86,7 +91,7 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
         keys = rank_keys(built, ranked.tiles, key).tolist()
         listed = [c.model_copy(update={"key": value}) for c, value in zip(listed, keys, strict=True)]
     listed = [c.model_copy(update={"metrics": timed(c.metrics, shown, i)}) for i, c in enumerate(listed)]
-    status = _status(outcome)
+    status = _status(built, outcome)
     return SolveAnswer(
         problem=problem.name,
         device=problem.device.name,
@@ -134,25 +139,27 @@ def _search(
     return outcome, proof
 
 
-def _filter(filters: Filters, timing: Timing, outcome: Outcome) -> None:
-    """Leave out what the users' rules on times reject, and count it under their ids."""
-    if not filters:
-        return
+def _filter(filters: Filters, timing: Timing, outcome: Outcome, allow_soft: bool) -> None:
+    """Leave out what the users' rules on times reject, and count it under their ids.
+
+    `outcome` holds all tiles that break no hard rule: those that break soft ones are judged and counted as well.
+    """
     outcome.rejected = None if outcome.rejected is None else {**outcome.rejected, **dict.fromkeys(filters.trees, 0)}
-    columns = tile_columns(filters.model, outcome.tiles)
+    columns, count = tile_columns(filters.model, outcome.tiles), len(outcome.tiles)
     times = timing.of(filters.model, columns)
     if times is None:
         return
-    kept = np.ones(len(outcome.tiles), dtype=bool)
+    kept = np.ones(count, dtype=bool)
     for name, passed in filters.passed(columns, times).items():
         if outcome.rejected is not None:
             outcome.rejected[name] = int((kept & ~passed).sum())
         kept &= passed
-    if outcome.feasible is not None:
-        outcome.feasible -= int((~kept).sum())
-    outcome.tiles = outcome.tiles[kept]
-    if not len(outcome.tiles) and outcome.status is Status.COMPLETE:
-        outcome.status = Status.INFEASIBLE
+    soft = breaks_soft(filters.model, outcome.tiles)
+    if outcome.listed:
+        outcome.feasible, outcome.soft = int((kept & ~soft).sum()), int((kept & soft).sum())
+    outcome.tiles = outcome.tiles[kept if allow_soft else kept & ~soft]
+    if not len(outcome.tiles) and outcome.status is not Status.UNKNOWN:
+        outcome.status = Status.INFEASIBLE if outcome.listed else Status.UNKNOWN
 
 
 def _by_time(model: Model, timing: Timing, outcome: Outcome, top: int) -> tuple[Ranked, Times | None]:
@@ -160,7 +167,7 @@ def _by_time(model: Model, timing: Timing, outcome: Outcome, top: int) -> tuple[
     times = timing.of(model, tile_columns(model, outcome.tiles))
     if times is None:
         return Ranked(outcome.tiles, []), None
-    ranked = rank_tiles(model, outcome.tiles, times.picoseconds, top, outcome.listed)
+    ranked = rank_tiles(model, outcome.tiles, times.places, top, outcome.listed)
     shown = timing.of(model, tile_columns(model, ranked.tiles))
     count = int(times.tied.sum()) if outcome.listed else None
     return Ranked(ranked.tiles, [] if shown is None else [count if tied else 1 for tied in shown.tied]), shown
@@ -202,11 +209,17 @@ def rank_key(model: Model, problem: Problem, rank: str | None = None) -> Expr:
 def _expression(model: Model, problem: Problem, rank: str) -> Expr:
     """The tree of a ranking that is written out. Raises `InputError` for what is neither a ranking nor a number."""
     names = rule_names(model)
+    if rank in FLOAT_METRICS:
+        raise InputError(Issue(f"cannot rank by {rank}", "search.rank", problem.source, FLOATS))
     if rank.isidentifier() and rank not in names:
         message = f"{rank!r} is no ranking: {', '.join(RANKS)}, or an expression over the tile and its metrics"
         hint = suggest(rank, [*RANKS, *names])
         raise InputError(Issue(message, "search.rank", problem.source, hint))
-    return parse_integer(rank, names, model.domains, "search.rank", problem.source)
+    try:
+        return parse_integer(rank, names, model.domains, "search.rank", problem.source)
+    except InputError as error:
+        reasons = dict.fromkeys(FLOAT_METRICS, FLOATS)
+        raise InputError([with_reason(issue, reasons) for issue in error.issues]) from None
 
 
 def _run(problem: Problem, request: Request, key: Expr | None) -> tuple[str, Outcome]:
@@ -250,11 +263,20 @@ def _decided(model: Model) -> Model:
 
 
 def _keep_out(rule: Rule) -> Rule:
-    return replace(rule, value=negate(rule.when or TRUE), limit=TRUE, when=None, has_slack=False)
+    return replace(rule, value=negate(TRUE if rule.when is None else rule.when), limit=TRUE, when=None, has_slack=False)
 
 
-def _status(outcome: Outcome) -> Status:
-    if outcome.status is Status.INFEASIBLE and outcome.unknown:
+def _unknown(request: Request) -> int | None:
+    """How many tiles satisfy every rule that can be judged but not all; None where that cannot be counted."""
+    known = tuple(rule for rule in request.model.rules if not rule.hard or rule.limit is not None)
+    models = (request.model.with_rules(known), _decided(request.model))
+    possible, decided = (size_of(replace(request, model=m, allow_soft=True, attribute=False)) for m in models)
+    return None if possible is None or decided is None else possible - decided
+
+
+def _status(model: Model, outcome: Outcome) -> Status:
+    """The engine's status; nothing is proved infeasible where tiles may fit that cannot be judged."""
+    if outcome.status is Status.INFEASIBLE and model.undecided and outcome.unknown != 0:
         return Status.UNKNOWN
     return outcome.status
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from tilesearch.errors import InputError
 from tilesearch.kernels.registry import rule_names, timed_rules
 from tilesearch.models.time import CLASSES, Constants, Launch, Prediction, constants_of, launch_of, physics_of, predict
+from tilesearch.models.time.coverage import covered
 from tilesearch.models.time.power import power_of, sustained_us
-from tilesearch.models.time.words import breakdown, covered
+from tilesearch.models.time.words import breakdown
 from tilesearch.program import lower
 from tilesearch.program.form import Program
 from tilesearch.rules.columns import Column, ColumnEvaluator
@@ -30,12 +31,18 @@ _PICO = 10**6
 """Picoseconds in a microsecond: times are ranked and compared as whole picoseconds."""
 
 _MOST_PS = 10**18
+"""Eleven days: no kernel runs so long, and whole picoseconds above it are no longer exact in a machine's integers."""
 
 _SETTLED = 2
 """Where drifted blocks read this many times what blocks in step do, or more, `dram_bytes` is 11 % off in the mean."""
 
 UNMEASURED = TimeError(low_80=0.6, high_80=1.6, low_90=0.5, high_90=2.0, source="a judgement: nothing was measured")
 """The interval where no measurement stands behind a prediction."""
+
+
+def _whole(time_us: Values, most: int) -> NDArray[np.int64]:
+    """Times in whole picoseconds, those above `most` as `most`."""
+    return np.rint(np.minimum(time_us * _PICO, float(most))).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,12 @@ class Times:
     @property
     def picoseconds(self) -> NDArray[np.int64]:
         """Whole picoseconds, for keys that order exactly."""
-        return np.rint(self.prediction.time_us * _PICO).astype(np.int64)
+        return _whole(self.prediction.time_us, 2**62)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Places in the order of whole picoseconds, equal times sharing one: keys for times of any length."""
+        return np.unique(np.rint(self.prediction.time_us * _PICO), return_inverse=True)[1].astype(np.int64)
 
     @property
     def tied(self) -> NDArray[np.bool_]:
@@ -120,7 +132,7 @@ class Timing:
             return [f"time_us: {self.reason}"]
         name = self.device.name
         if self.constants.strength != "calibrated":
-            return [f"time_us: {name} was never measured: its constants are from the datasheet; ranking only"]
+            return [f"time_us: datasheet only: {name} was not calibrated, its rates are the datasheet's; ranking only"]
         if not self.validated:
             return [f"time_us: not validated: no measurement on {name} covers this kind of kernel"]
         return [f"time_us: calibrated on {name}; the interval holds 80 % of measured kernels of the tile's class"]
@@ -138,7 +150,7 @@ class Timing:
 def timing_of(problem: Problem, model: Model | None = None) -> Timing:
     """The time model of a problem, or the reason why it has none."""
     program, device = lower(problem.op), problem.device
-    validated = covered(program, problem.kernel.language, problem.kernel.variant)
+    validated = covered(problem.op, problem.kernel.language, problem.kernel.variant)
     constants: Constants | None = None
     reason = ""
     if problem.kernel.language == "ascend":
@@ -150,17 +162,19 @@ def timing_of(problem: Problem, model: Model | None = None) -> Timing:
     else:
         found = constants_of(device)
         constants, reason = (found, "") if isinstance(found, Constants) else (None, found)
-    return Timing(program, device, constants, reason, validated and device.time_errors != {})
+    measured = constants is not None and constants.strength == "calibrated" and device.time_errors != {}
+    return Timing(program, device, constants, reason, validated and measured)
 
 
 def rank_of(problem: Problem) -> str:
-    """The rank that the problem asks for; without one, time where the model was calibrated for such kernels."""
+    """The rank that the problem asks for; without one, time where the device was measured and the model has physics
+    for such kernels, validated or not: where nothing was measured its notes say so.
+    """
     asked = problem.search.rank
     if asked is not None:
         return asked
     timing = timing_of(problem)
-    calibrated = timing.constants is not None and timing.constants.strength == "calibrated"
-    return "time" if calibrated and timing.validated else "carver"
+    return "time" if timing.constants is not None and timing.constants.strength == "calibrated" else "carver"
 
 
 def about_time(note: str) -> bool:
@@ -206,7 +220,7 @@ class Filters:
             ("time_high_us", times.high_us),
         )
         for name, values in pairs:
-            whole[f"{name} ps"] = np.rint(values * _PICO).astype(np.int64)
+            whole[f"{name} ps"] = _whole(values, _MOST_PS)
         read = ColumnEvaluator(whole, {name: (int(c.min()), int(c.max())) for name, c in whole.items()})
         count = len(times.low_us)
         return {name: np.broadcast_to(read(tree), (count,)).astype(bool) for name, tree in self.trees.items()}

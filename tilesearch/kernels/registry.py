@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tilesearch.errors import InputError, Issue, suggest
@@ -94,6 +94,10 @@ TIME_METRICS = ("time_us", "time_low_us", "time_high_us")
 """Float metrics: rules on them are filters after the engines."""
 
 
+FLOAT_METRICS = (*TIME_METRICS, "time_sustained_us", "dram_bytes", "dram_low_bytes", "dram_high_bytes", "l2_bytes")
+FLOATS = "a model of time gives it: rules may name time_us, time_low_us and time_high_us, and --rank time orders by it"
+
+
 def timed_rules(texts: Sequence[str]) -> dict[int, str]:
     """The users' rules that name a time, by their number."""
     return {n: text for n, text in enumerate(texts, start=1) if re.search(rf"\b({'|'.join(TIME_METRICS)})\b", text)}
@@ -101,7 +105,8 @@ def timed_rules(texts: Sequence[str]) -> dict[int, str]:
 
 def _users_rules(model: Model, context: Context, issues: list[Issue]) -> tuple[Rule, ...]:
     names = rule_names(model)
-    reasons = {m.name: m.reason for m in model.metrics.values() if m.expr is None}
+    reasons = dict.fromkeys(FLOAT_METRICS, FLOATS)
+    reasons |= {m.name: m.reason for m in model.metrics.values() if m.expr is None}
     rules = []
     timed = timed_rules(context.rules.extra)
     for number, text in enumerate(context.rules.extra, start=1):
@@ -111,7 +116,7 @@ def _users_rules(model: Model, context: Context, issues: list[Issue]) -> tuple[R
         try:
             tree = parse_rule(text, names, model.domains, where, context.source)
         except InputError as error:
-            issues.extend(_with_reason(issue, text, reasons) for issue in error.issues)
+            issues.extend(with_reason(issue, reasons) for issue in error.issues)
             continue
         rules.append(
             Rule(
@@ -125,6 +130,7 @@ def _users_rules(model: Model, context: Context, issues: list[Issue]) -> tuple[R
     return tuple(rules)
 
 
-def _with_reason(issue: Issue, text: str, reasons: dict[str, str]) -> Issue:
+def with_reason(issue: Issue, reasons: Mapping[str, str]) -> Issue:
+    """An issue about a name that is missing, with the reason as its hint where one is known."""
     missing = next((name for name in reasons if f"there is no {name!r}" in issue.message), None)
     return issue if missing is None else replace(issue, hint=reasons[missing])

@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,8 @@ class Built:
     shared: int | None = None
 
 
-Task = tuple[Callable[..., Built], Any, Any, Any, Any, Any] | tuple[Callable[..., Built], Any, Any, Any]
-"""A function and its arguments."""
+Task = tuple[Any, ...]
+"""A function that returns `Built`, and its arguments."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,11 @@ def build(place: int, path: str, op: str, planes: bool, cache: str | None) -> Bu
     except Exception as error:
         return Built(place, time.perf_counter() - start, f"{type(error).__name__}: {error}"[:500])
     return Built(place, time.perf_counter() - start, shared=shared)
+
+
+def task_of(place: int, source: Source, cache: str | None) -> Task:
+    """The compilation of a source, for `Compilers.run_all`."""
+    return build, place, str(source.path), source.op.model_dump_json(exclude_none=True), source.planes, cache
 
 
 def _ready(seconds: float) -> float:
@@ -105,10 +110,7 @@ class Compilers:
     def build_all(self, sources: Sequence[Source], limit_s: float, cache: Path | None = None) -> Iterator[Built]:
         """The result of each, as it comes; what is not done within `limit_s` seconds is an error."""
         chosen = str(cache) if cache is not None else self.cache
-        tasks: dict[int, Task] = {
-            n: (build, n, str(s.path), s.op.model_dump_json(exclude_none=True), s.planes, chosen)
-            for n, s in enumerate(sources)
-        }
+        tasks = {n: task_of(n, source, chosen) for n, source in enumerate(sources)}
         yield from self.run_all(tasks, limit_s)
 
     def run_all(self, tasks: Mapping[int, Task], limit_s: float) -> Iterator[Built]:

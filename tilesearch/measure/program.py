@@ -154,6 +154,10 @@ def _attention(torch: Any, op: Attention, device: str) -> Inputs:
             if op.causal:
                 hidden = torch.ones_like(scores, dtype=torch.bool).triu(kv_len - op.q_len + 1)
                 scores = scores.masked_fill(hidden, float("-inf"))
+            if op.window is not None:
+                own = torch.arange(op.q_len, device=q.device)[:, None] + kv_len - op.q_len
+                far = torch.arange(kv_len, device=q.device)[None, :] - own
+                scores = scores.masked_fill(far.abs() >= op.window, float("-inf"))
             result[b, h] = scores.softmax(-1) @ v[b, h // group].float()
         return result
 

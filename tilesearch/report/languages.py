@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,16 @@ from tilesearch.answers import Metrics
 from tilesearch.answers.languages import ExportAnswer, Judged, PortAnswer, PruneAnswer
 from tilesearch.report.base import Records, Report
 from tilesearch.report.document import Code, Column, Document, Listing, Table, Text, notes
-from tilesearch.report.words import ABSENT, count_of, integer, kilobytes, megabytes, nearest_text, tile_text
+from tilesearch.report.words import (
+    ABSENT,
+    count_of,
+    integer,
+    kilobytes,
+    megabytes,
+    microseconds,
+    nearest_text,
+    tile_text,
+)
 
 _MOST_REJECTED = 20
 
@@ -25,9 +34,15 @@ def prune_report(answer: PruneAnswer, subject: str = "", hints: Sequence[str] = 
 def _prune_document(answer: PruneAnswer, subject: str, said: Sequence[str]) -> Document:
     whole = len(answer.kept) + len(answer.rejected)
     header = f"{count_of(whole, 'configuration')}: {len(answer.kept)} kept, {len(answer.rejected)} dropped"
-    columns = [Column("rank", right=True), Column("configuration", wraps=True), Column("verdict"), *_metric_columns()]
+    timed = _timed(item.metrics for item in answer.kept)
+    columns = [
+        Column("rank", right=True),
+        Column("configuration", wraps=True),
+        Column("verdict"),
+        *_metric_columns(timed),
+    ]
     kept = [
-        [str(rank), _config(item.config), item.verdict, *_metrics(item.metrics)]
+        [str(rank), _config(item.config), item.verdict, *_metrics(item.metrics, timed)]
         for rank, item in zip(_ranks(answer), answer.kept, strict=True)
     ]
     dropped = [f"{_config(item.config)}: {', '.join(item.violations)}" for item in answer.rejected[:_MOST_REJECTED]]
@@ -53,8 +68,14 @@ def _ranks(answer: PruneAnswer) -> list[int]:
     return ranks
 
 
-def _metric_columns() -> list[Column]:
+def _timed(metrics: Iterable[Metrics]) -> bool:
+    """Whether a model of time has filled any of them."""
+    return any(m.time_us is not None for m in metrics)
+
+
+def _metric_columns(timed: bool) -> list[Column]:
     return [
+        *([Column("time us")] if timed else []),
         Column("traffic MB", right=True, drop=1),
         Column("shared KB", right=True),
         Column("regs", right=True, drop=2),
@@ -62,8 +83,9 @@ def _metric_columns() -> list[Column]:
     ]
 
 
-def _metrics(metrics: Metrics) -> list[str]:
+def _metrics(metrics: Metrics, timed: bool) -> list[str]:
     return [
+        *([microseconds(metrics)] if timed else []),
         ABSENT if metrics.traffic_bytes is None else megabytes(metrics.traffic_bytes),
         ABSENT if metrics.shared_bytes is None else kilobytes(metrics.shared_bytes),
         integer(metrics.registers_per_thread),
@@ -71,15 +93,26 @@ def _metrics(metrics: Metrics) -> list[str]:
     ]
 
 
+_PLAIN = (
+    "time_us", "time_low_us", "time_high_us", "l2_bytes", "dram_bytes", "traffic_bytes", "shared_bytes",
+    "registers_per_thread", "waves",
+)  # fmt: skip
+"""Metrics in a CSV file, in plain units."""
+
+
+def _plain(metrics: Metrics) -> list[Any]:
+    return [getattr(metrics, name) for name in _PLAIN]
+
+
 def _config(config: Any) -> str:
     return json.dumps(config, default=str)
 
 
 def _prune_records(answer: PruneAnswer) -> Records:
-    rows: list[list[Any]] = [[_config(k.config), k.verdict, "", *_metrics(k.metrics)] for k in answer.kept]
-    blank = [""] * len(_metric_columns())
+    rows: list[list[Any]] = [[_config(k.config), k.verdict, "", *_plain(k.metrics)] for k in answer.kept]
+    blank = [None] * len(_PLAIN)
     rows += [[_config(r.config), "infeasible", " ".join(r.violations), *blank] for r in answer.rejected]
-    return Records(["config", "verdict", "violations", "traffic_mb", "shared_kb", "registers", "waves"], rows)
+    return Records(["config", "verdict", "violations", *_PLAIN], rows)
 
 
 def port_report(answer: PortAnswer, subject: str = "", hints: Sequence[str] = ()) -> Report:
@@ -90,9 +123,10 @@ def port_report(answer: PortAnswer, subject: str = "", hints: Sequence[str] = ()
 
 def _port_document(answer: PortAnswer, subject: str, said: Sequence[str]) -> Document:
     verdicts = f"{_judged(answer.origin)}; {_judged(answer.target)}"
-    columns = [Column("rank", right=True), Column("tile", wraps=True), Column("verdict"), *_metric_columns()]
+    timed = _timed(c.metrics for c in answer.best)
+    columns = [Column("rank", right=True), Column("tile", wraps=True), Column("verdict"), *_metric_columns(timed)]
     rows = [
-        [f"{c.rank}{'=' if (c.tied or 1) > 1 else ' '}", tile_text(c.tile), c.verdict, *_metrics(c.metrics)]
+        [f"{c.rank}{'=' if (c.tied or 1) > 1 else ' '}", tile_text(c.tile), c.verdict, *_metrics(c.metrics, timed)]
         for c in answer.best
     ]
     ties = (
@@ -117,8 +151,8 @@ def _judged(judged: Judged) -> str:
 
 
 def _port_records(answer: PortAnswer) -> Records:
-    rows: list[list[Any]] = [[c.rank, c.tied, tile_text(c.tile), c.verdict, *_metrics(c.metrics)] for c in answer.best]
-    return Records(["rank", "tied", "tile", "verdict", "traffic_mb", "shared_kb", "registers", "waves"], rows)
+    rows: list[list[Any]] = [[c.rank, c.tied, tile_text(c.tile), c.verdict, *_plain(c.metrics)] for c in answer.best]
+    return Records(["rank", "tied", "tile", "verdict", *_PLAIN], rows)
 
 
 def export_report(answer: ExportAnswer) -> Report:

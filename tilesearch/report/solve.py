@@ -104,6 +104,10 @@ def _ascend_table(answer: SolveAnswer, varying: set[str], mixed: bool) -> Table:
     return Table(columns, rows)
 
 
+_LEVELS = (Column("L2 MB", right=True, drop=1), Column("DRAM MB", right=True, drop=2))
+"""Bytes from L2 into the SMs, and from DRAM into L2."""
+
+
 def _table(answer: SolveAnswer) -> Table:
     varying = {name for name, domain in answer.space.variables.items() if len(domain) > 1}
     timed = any(c.metrics.time_us is not None for c in answer.candidates)
@@ -114,8 +118,8 @@ def _table(answer: SolveAnswer) -> Table:
         Column("#", right=True),
         Column("tile"),
         *([Column("verdict")] if mixed else []),
-        *([Column("time us")] if timed else []),
-        Column("traffic MB", right=True, drop=2),
+        *([Column("time us"), *_LEVELS] if timed else []),
+        Column("traffic MB", right=True, drop=9 if timed else 2),
         Column("shared KB", right=True, drop=3),
         Column("acc", right=True, drop=5),
         Column("blocks/SM", drop=4),
@@ -129,10 +133,10 @@ def _table(answer: SolveAnswer) -> Table:
         m = candidate.metrics
         rows.append(
             [
-                f"{candidate.rank}{'=' if (candidate.tied or 1) > 1 else ' '}",
+                f"{candidate.rank}{'=' if _shares(answer, candidate) else ' '}",
                 tile_text(candidate.tile, varying),
                 *([candidate.verdict] if mixed else []),
-                *([microseconds(m)] if timed else []),
+                *([microseconds(m), megabytes(m.l2_bytes), megabytes(m.dram_bytes)] if timed else []),
                 megabytes(m.traffic_bytes),
                 kilobytes(m.shared_bytes),
                 integer(m.accumulators_per_thread),
@@ -152,13 +156,28 @@ def _key(answer: SolveAnswer, candidate: Candidate) -> str:
     return ABSENT if value is None else str(value)
 
 
+def _by_time(answer: SolveAnswer) -> bool:
+    """Whether times with intervals rank the tiles."""
+    return answer.rank == "time" and not _is_ascend(answer)
+
+
+def _shares(answer: SolveAnswer, candidate: Candidate) -> bool:
+    """Whether others tie with a tile; of a set that was not listed, only those shown can be compared by time."""
+    if candidate.tied is not None or not _by_time(answer):
+        return (candidate.tied or 1) > 1
+    first, one = answer.candidates[0].metrics, candidate.metrics
+    if first.time_high_us is None or one.time_low_us is None:
+        return False
+    return len(answer.candidates) > 1 and one.time_low_us <= first.time_high_us
+
+
 def _ties(answer: SolveAnswer) -> str:
-    first = next((c for c in answer.candidates if (c.tied or 1) > 1), None)
+    first = next((c for c in answer.candidates if _shares(answer, c)), None)
     if first is None:
         return ""
-    timed = answer.rank == "time" and not _is_ascend(answer)
-    what = "overlaps the best tile's time interval" if timed else "shares its key with others"
-    return f"= {what}: rank {first.rank} is one of {first.tied}"
+    what = "overlaps the best tile's time interval" if _by_time(answer) else "shares its key with others"
+    of = f"rank {first.rank} is one of {first.tied}" if first.tied is not None else "how many do was not counted"
+    return f"= {what}: {of}"
 
 
 def _proved(answer: SolveAnswer) -> str:

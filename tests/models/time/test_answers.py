@@ -8,8 +8,8 @@ import pytest
 
 import tilesearch as ts
 from tilesearch.api import verify
-from tilesearch.api.verify.feasibility.read import table_rows
 from tilesearch.api.verify.ncu import profiled
+from tilesearch.api.verify.tables import table_rows
 from tilesearch.models.time import constants_of, predict
 from tilesearch.models.time.folds import constants_without
 from tilesearch.specs.devices import load_device
@@ -55,9 +55,32 @@ def test_a_rule_on_time_is_a_filter():
     within = sum(c.metrics.time_us <= limit for c in whole.candidates)
     assert len(cut.candidates) == within >= 11
     counts = cut.counts
-    assert counts.rejected["user.2"] == whole.counts.feasible - within
+    assert counts.rejected["user.2"] == whole.counts.feasible + whole.counts.soft - within
     assert counts.candidates == counts.feasible + counts.soft + counts.unknown + sum(counts.rejected.values())
     assert ts.solve(OP, "h200", kernel=TRITON, rules=["time_us < 1"]).status == "infeasible"
+
+
+@pytest.mark.parametrize("allow_soft", [False, True])
+def test_a_rule_on_time_counts_tiles_that_break_soft_rules(allow_soft):
+    every = ts.solve(OP, "h200", kernel=TRITON, rank="time", top=2000, allow_soft=True).candidates
+    counts = ts.solve(OP, "h200", kernel=TRITON, rank="time", allow_soft=allow_soft, rules=["time_us <= 700"]).counts
+    quick = [c.verdict for c in every if c.metrics.time_us <= 700]
+    assert (counts.feasible, counts.soft) == (quick.count("fits"), quick.count("spills"))
+    assert counts.rejected["user.1"] == len(every) - len(quick)
+    assert counts.soft
+    assert counts.candidates == counts.feasible + counts.soft + counts.unknown + sum(counts.rejected.values())
+
+
+@pytest.mark.parametrize("name", ["l2_bytes", "dram_bytes", "time_us", "time_sustained_us"])
+def test_what_a_float_model_gives_is_no_key_and_no_constant(name):
+    """The capacity of L2 has another name than a tile's bytes from L2."""
+    for text in (name, f"{name} + 1"):
+        with pytest.raises(ts.InputError, match="model of time"):
+            ts.solve(OP, "h200", kernel=TRITON, rank=text)
+    if name != "time_us":
+        with pytest.raises(ts.InputError, match="model of time"):
+            ts.solve(OP, "h200", kernel=TRITON, rules=[f"{name} < 10"])
+    assert ts.solve(OP, "h200", kernel=TRITON, rules=["l2_capacity_bytes == 62914560"], top=1).candidates
 
 
 def test_check_and_prune_obey_it_and_explain_refuses_it():
@@ -88,6 +111,75 @@ def test_what_no_measurement_covers_is_not_validated():
     op = ts.Conv2d(n=8, c_in=64, h=56, w=56, c_out=64, kh=3, kw=3, dtype="fp16")
     answer = ts.solve(op, "h200", kernel="triton", rank="time")
     assert any("not validated" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize(
+    ("op", "language", "known"),
+    [
+        (OP, "triton", True),
+        (ts.Gemm(m=512, n=512, k=512, dtype="fp32"), "triton", False),
+        (ts.Gemm(m=512, n=512, k=512, dtype="fp8_e4m3", out="fp16"), "triton", False),  # by pointers
+        (ts.Gemm(m=512, n=512, k=512, dtype="fp8_e4m3", out="fp16"), "tilelang", False),
+        (ts.Attention(batch=1, heads=8, q_len=128, kv_len=4096, head_dim=128, causal=True), "triton", False),
+        (ts.Attention(batch=1, heads=8, q_len=4096, head_dim=128, causal=True, window=512), "triton", False),
+        (ts.Reduction(shape=[512, 4096], axes=[1], function="rmsnorm"), "triton", True),
+        (ts.Reduction(shape=[512, 4096], axes=[1], function="layernorm"), "triton", False),
+    ],
+)
+def test_only_kinds_that_were_measured_are_called_calibrated(op, language, known):
+    notes = ts.solve(op, "h200", kernel=language, rank="time", top=1).notes
+    said = next(note for note in notes if note.startswith("time_us:"))
+    assert ("calibrated" in said) == known
+    assert ("not validated" in said) != known
+    assert ts.solve(op, "h200", kernel=language, top=1).rank == "time"
+
+
+def test_the_breakdown_names_a_loop_only_where_there_is_one():
+    def story(op):
+        return ts.solve(op, "h200", kernel="triton", rank="time", top=1).notes[-1]
+
+    assert "in the k loop" in story(OP)
+    assert story(ts.Attention(batch=1, heads=8, q_len=4096, head_dim=128)).endswith("in the loop over keys")
+    assert story(ts.Reduction(shape=[32768, 4096], axes=[1], function="softmax")).endswith("bound by DRAM")
+    assert story(ts.Gemm(m=64, n=64, k=64, dtype="fp16")).endswith("bound by launch")
+
+
+def device_with(tmp_path, constant):
+    path = tmp_path / "mine.toml"
+    path.write_text(f'name = "mine"\nvendor = "nvidia"\ninherits = "h200"\n[time]\n{constant}\n')
+    return path
+
+
+@pytest.mark.parametrize(
+    ("constant", "message"),
+    [
+        ('l2_latency = { value = -1.0, unit = "s" }', "at least 0"),
+        ('launch_floor = { value = 1e300, unit = "s" }', "at most 1"),
+        ('l2_to_sm = { value = 0, unit = "B/clk/SM" }', "above 0"),
+        ('l2_latency = { value = 273, unit = "cycles" }', "wanted in s"),
+        ("mma_share = 0", "zero"),
+    ],
+)
+def test_a_constant_that_no_time_follows_from(tmp_path, constant, message):
+    with pytest.raises(ts.InputError, match=message):
+        ts.solve(OP, device_with(tmp_path, constant), kernel=TRITON, rank="time")
+
+
+def test_a_constant_that_is_not_known_leaves_no_measured_interval(tmp_path):
+    answer = ts.solve(OP, device_with(tmp_path, 'l2_latency = "unknown"'), kernel=TRITON, rank="time", top=1)
+    metrics = answer.candidates[0].metrics
+    assert metrics.time_high_us > 2 * metrics.time_low_us
+    assert metrics.time_sustained_us is None
+    assert any("not calibrated" in note for note in answer.notes)
+
+
+def test_times_of_months_are_in_order():
+    """They pass what whole picoseconds in 64 bits can hold."""
+    most = 2**31 - 1
+    op = ts.Attention(batch=1, heads=64, q_len=most, kv_len=most, head_dim=128, causal=True)
+    times = [c.metrics.time_us for c in ts.solve(op, "h200", kernel="triton", rank="time", top=300).candidates]
+    assert times[0] == min(times)
+    assert not ts.solve(op, "h200", kernel="triton", rank="time", rules=["time_us < 1000"]).candidates
 
 
 def test_ten_thousand_candidates_are_ranked_at_once():

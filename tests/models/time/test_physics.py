@@ -72,6 +72,52 @@ def test_split_k_helps_where_the_grid_is_small():
     assert gemm(**skinny, split_k=4) < gemm(**skinny)
 
 
+def test_stream_k_has_no_waves():
+    """133 tiles take little more than 132, which no share's end cuts; where tiles are whole it is a plain kernel."""
+    wide = {"n": 256, "variant": "stream_k"}
+    assert gemm(m=133 * 128, **wide) < 1.3 * gemm(m=132 * 128, **wide)
+    assert gemm(m=133 * 128, **wide) < 0.8 * gemm(m=133 * 128, n=256, variant="pointer")
+    assert gemm(m=132 * 128, **wide) == pytest.approx(gemm(m=132 * 128, n=256, variant="pointer"), rel=0.25)
+
+
+def test_stream_k_helps_where_the_grid_is_small():
+    skinny = {"m": 64, "n": 4096, "k": 14336, "block_m": 64, "block_n": 128, "num_warps": 4}
+    assert gemm(**skinny, variant="stream_k") < gemm(**skinny, variant="pointer")
+
+
+def test_elements_are_bound_by_memory_or_by_their_blocks():
+    op, kernel = ts.Elementwise(shape=(2**28,), dtype="bf16", inputs=1), {"language": "triton"}
+    wide, narrow = times(op, kernel, {"block_m": 2048, "num_warps": 4}, {"block_m": 128, "num_warps": 4})
+    moved = 2 * 2**28 * 2 / 4.7e12 * 1e6
+    assert moved < wide < 1.5 * moved
+    assert narrow > 2**28 / 128 * 0.61e-3  # block dispatch
+
+
+def test_a_convolution_walks_its_filter():
+    tile = {"block_m": 128, "block_n": 64, "block_k": 64, "num_stages": 3, "num_warps": 4, "split_k": 1, "group_m": 8}
+    image = {"n": 32, "c_in": 256, "h": 56, "w": 56, "c_out": 256, "dtype": "fp16"}
+    one, nine = (times(ts.Conv2d(**image, kh=f, kw=f, pad=f // 2), {"language": "triton"}, tile)[0] for f in (1, 3))
+    assert 5 < nine / one < 9.5
+
+
+def test_groups_read_a_matrix_each():
+    answers = [
+        ts.solve(ts.GroupedGemm(groups=sizes, n=4096, k=4096, dtype="fp16"), "h200", kernel="triton", top=1)
+        for sizes in ((64,) * 16, (1024,))
+    ]
+    many, one = (a.candidates[0].metrics for a in answers)
+    assert many.dram_bytes > 16 * 4096 * 4096 * 2 > one.dram_bytes
+    assert many.time_us > 16 * 4096 * 4096 * 2 / 4.7e12 * 1e6
+
+
+def test_a_window_shortens_the_longest_block():
+    tile = {"block_m": 128, "block_n": 64, "num_stages": 3, "num_warps": 8, "split_k": 1}
+    heads = {"batch": 1, "heads": 32, "q_len": 16384, "head_dim": 128, "dtype": "fp16", "causal": True}
+    kernel = {"language": "triton"}
+    whole, window = (times(ts.Attention(**heads, window=w), kernel, tile)[0] for w in (None, 1024))
+    assert 4 < whole / window < 16  # 8 times the keys and more
+
+
 def test_columns_agree_with_single_tiles():
     tiles = [TILE | {"block_m": m, "num_stages": s} for m in (16, 64, 128) for s in (1, 3)]
     op, kernel = ts.Gemm(m=1000, n=1000, k=1000, dtype="fp16"), {"language": "triton"}

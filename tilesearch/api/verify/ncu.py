@@ -12,19 +12,21 @@ import numpy as np
 from tilesearch.answers import VerifyAnswer
 from tilesearch.api.check import complete_tile
 from tilesearch.api.context import make, model_of
-from tilesearch.api.verify.feasibility.read import table_rows
 from tilesearch.api.verify.replay import Tally
+from tilesearch.api.verify.tables import positive, read_tables
 from tilesearch.api.verify.times.cases import DEVICE
 from tilesearch.api.verify.times.read import gemm_row
 from tilesearch.api.verify.times.rows import Timed
-from tilesearch.errors import InputError, Issue
 from tilesearch.models.time import Constants, Launch, constants_of, launch_of, predict
 from tilesearch.program import lower
 from tilesearch.rules.columns import value_columns
 from tilesearch.specs.devices import load_device
+from tilesearch.specs.problems import parse_tile
 
 _INTO_SMS, _READS = "l1tex_m_xbar2l1tex_read_bytes_sum", "dram_bytes_read_sum"
 _SETTLED, _BOUND = 2, 0.07
+_GROUP = 8
+"""The order of blocks of a row that names none."""
 _REREAD = 1.15
 """Reads above this many times the compulsory bytes: data was fetched from memory again."""
 
@@ -118,14 +120,14 @@ def _counted(path: Path) -> Iterator[Counted]:
 
 def profiled(path: Path) -> Iterator[Profiled]:
     """The launches of a table of counters. Raises `InputError` for another table."""
-    rows = list(table_rows(path))
-    if not rows or not {"M", "N", "K", "config", _INTO_SMS, _READS} <= set(rows[0]):
-        hint = f"columns wanted: M, N, K, config, {_INTO_SMS}, {_READS}"
-        raise InputError(Issue("these rows are no counters that can be replayed", source=str(path), hint=hint))
-    for number, data in enumerate(rows):
-        row = gemm_row(number, data, 1.0, True)
-        group = int(data.get("GM") or row.tile.get("group_m", 8))
-        model = model_of(make(row.build_op or row.op, DEVICE, kernel=row.kernel))
-        columns = value_columns(model.names, [complete_tile(model, {**row.tile, "group_m": group})])
-        launch = launch_of(lower(row.op), model, columns)
-        yield Profiled(row, group, launch, float(data[_INTO_SMS]), float(data[_READS]))
+    wanted = {"M", "N", "K", "config", _INTO_SMS, _READS}
+    return read_tables([path], lambda _: ((wanted, _profiled),), "counters")
+
+
+def _profiled(number: int | str, data: dict[str, Any]) -> Profiled:
+    row = gemm_row(number, data, 1.0, True)
+    tile = parse_tile({**row.tile, "group_m": int(data.get("GM") or row.tile.get("group_m", _GROUP))})
+    model = model_of(make(row.build_op or row.op, DEVICE, kernel=row.kernel))
+    columns = value_columns(model.names, [complete_tile(model, tile)])
+    launch = launch_of(lower(row.op), model, columns)
+    return Profiled(row, tile["group_m"], launch, positive(data, _INTO_SMS), positive(data, _READS))

@@ -13,6 +13,7 @@ from tilesearch.specs.devices import Device, NvidiaDevice
 from tilesearch.specs.kernels import KernelSpec
 from tilesearch.specs.ops import Attention, Gemm, OpSpec, Reduction
 
+_SHARES = 5
 _RAGGED = 5  # added to the small shape that is checked on a CPU, so that edges are met
 _MAIN = """if __name__ == "__main__":
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -34,7 +35,9 @@ def code(op: OpSpec, device: Device, kernel: KernelSpec, tile: Mapping[str, int]
         )
         if kernel.variant in ("persistent_pointer",) or (kernel.variant == "persistent" and not through_tma):
             raise refuse(op, "triton", "persistent blocks that load by pointers")
-        return _gemm_tma(op, device, kernel, tile) if through_tma else _gemm_pointer(op, device, tile)
+        if through_tma:
+            return _gemm_tma(op, device, kernel, tile)
+        return _gemm_stream_k(op, device, tile) if kernel.variant == "stream_k" else _gemm_pointer(op, device, tile)
     if isinstance(op, Attention):
         return _attention(op, device, tile)
     if isinstance(op, Reduction):
@@ -82,9 +85,27 @@ def _reference(op: Gemm, product: str, bias: bool) -> str:
 
 
 def _gemm_pointer(op: Gemm, device: Device, tile: Mapping[str, int]) -> str:
-    values = _gemm_values(op, device, tile, "    ")
+    return fill("triton_gemm_pointer", _planes(op, device, tile, "    ") | {"split_k": tile.get("split_k", 1)})
+
+
+def _gemm_stream_k(op: Gemm, device: Device, tile: Mapping[str, int]) -> str:
+    values = _planes(op, device, tile, " " * 12)
+    # The small shape of a CPU has too few tiles for all SMs: a few shares cut them where they do not end.
+    return fill(
+        "triton_gemm_stream_k", values | {"programs": f"{_sms(device)} if a.device.type != 'cpu' else {_SHARES}"}
+    )
+
+
+def _sms(device: Device) -> int:
+    """Blocks of a persistent launch: one on each SM."""
+    return int(device.sm_count.value or 1) if isinstance(device, NvidiaDevice) and device.sm_count.known else 1
+
+
+def _planes(op: Gemm, device: Device, tile: Mapping[str, int], indent: str) -> dict[str, Any]:
+    """Values of a kernel that loads by pointers, from matrices with a batch axis."""
+    values = _gemm_values(op, device, tile, indent)
     acc = torch_type(op.operand("acc"), op)
-    values |= {"split_k": tile.get("split_k", 1), "partial": acc, "group_m": tile.get("group_m", 8)}
+    values |= {"partial": acc, "group_m": tile.get("group_m", 8)}
     shapes = {"a": ("k, m", ".transpose(1, 2)") if op.trans_a else ("m, k", "")}
     shapes["b"] = ("n, k", ".transpose(1, 2)") if op.trans_b else ("k, n", "")
     inputs = [
@@ -102,7 +123,7 @@ def _gemm_pointer(op: Gemm, device: Device, tile: Mapping[str, int]) -> str:
         arguments="a, b, bias" if op.bias else "a, b",
         wanted=_reference(op, "a.float() @ b.float()", op.bias),
     )
-    return fill("triton_gemm_pointer", values)
+    return values
 
 
 _TILE = "    tile = tl.program_id(0)\n"
@@ -124,12 +145,11 @@ def _gemm_tma(op: Gemm, device: Device, kernel: KernelSpec, tile: Mapping[str, i
     a_shape, b_shape = ("k, m" if op.trans_a else "m, k"), ("n, k" if op.trans_b else "k, n")
     a_at, k_at, b_at = "tile_m * BLOCK_M", "k * BLOCK_K", "tile_n * BLOCK_N"
     m, n, k = tile["block_m"], tile["block_n"], tile["block_k"]
-    sms = int(device.sm_count.value or 1) if isinstance(device, NvidiaDevice) and device.sm_count.known else 1
     values |= {
         "group_m": tile.get("group_m", 8),
         "jit": '(do_not_specialize=["programs"])' if persistent else "",
         "programs_argument": " programs," if persistent else "",
-        "programs": f"min(tiles, {sms})" if persistent else "tiles",
+        "programs": f"min(tiles, {_sms(device)})" if persistent else "tiles",
         "a_index": f"{k_at}, {a_at}" if op.trans_a else f"{a_at}, {k_at}",
         "b_index": f"{b_at}, {k_at}" if op.trans_b else f"{k_at}, {b_at}",
         "a_turn": ".T" if op.trans_a else "",
@@ -164,7 +184,6 @@ def _attention(op: Attention, device: Device, tile: Mapping[str, int]) -> str:
     for wrong, why in (
         (op.latent_dim is not None, "MLA"),
         (op.page_size is not None, "pages"),
-        (op.window is not None, "a window"),
         (op.phase == "decode", "packed heads (decode)"),
         (tile.get("split_k", 1) > 1, "split_k"),
     ):
@@ -177,6 +196,7 @@ def _attention(op: Attention, device: Device, tile: Mapping[str, int]) -> str:
     values = {
         **_common(op, device, f"{op.operand('q')} attention,", tile),
         "causal": op.causal,
+        "window": op.window or 0,
         "out": torch_type(op.operand("out"), op),
         "operand": checked_type(torch_type(op.operand("q"), op)),
         "extents": (op.batch, op.heads, kv_heads, op.q_len, kv_len, d, dv),

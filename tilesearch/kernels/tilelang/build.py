@@ -83,6 +83,17 @@ def _block(data: Mapping[str, Any], device: NvidiaDevice, accumulators: Expr, st
     )
 
 
+def _load(data: Mapping[str, Any], block: Block, shared: Expr, held: Expr) -> Load:
+    """What a block takes: `shared` bytes of dynamic shared memory, and barriers where it is pipelined."""
+    return Load(
+        threads=block.threads,
+        registers=block.registers,
+        shared=named("shared_bytes", shared, "B"),
+        static=select(block.pipelined, data["barrier_bytes"]["value"], 0),
+        accumulators=held,
+    )
+
+
 def _gemm(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Model:
     program = context.program
     names = tuple(n for n in tile_variables(program) if n not in _CLUSTER)
@@ -95,13 +106,7 @@ def _gemm(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) -> Mo
     held = named("accumulators_per_thread", ceildiv(geometry.held_bits(), threads * 32), "registers")
     block = _block(data, device, held)
     shared = maximum(1, Var("num_stages")) * geometry.stage_bytes()
-    load = Load(
-        threads=block.threads,
-        registers=block.registers,
-        shared=named("shared_bytes", shared, "B"),
-        static=select(block.pipelined, data["barrier_bytes"]["value"], 0),
-        accumulators=held,
-    )
+    load = _load(data, block, shared, held)
     rules = (
         *_not_covered(data, device, program),
         *partition.rules,
@@ -268,13 +273,7 @@ def _attention(context: Context, device: NvidiaDevice, data: Mapping[str, Any]) 
     held = named("accumulators_per_thread", ceildiv(geometry.held_bits(), threads * 32), "registers")
     block = _block(data, device, held)
     shared = geometry.kept_bytes() + maximum(1, Var("num_stages")) * geometry.stage_bytes()
-    load = Load(
-        threads=block.threads,
-        registers=block.registers,
-        shared=named("shared_bytes", shared, "B"),
-        static=select(block.pipelined, data["barrier_bytes"]["value"], 0),
-        accumulators=held,
-    )
+    load = _load(data, block, shared, held)
     share = data["warp_tile"]
     rows = compiled.multiple_of(
         "C3.instruction_m", "block_m holds whole warp tiles", tile.m, share["m"], share["source"]

@@ -11,7 +11,7 @@ from tilesearch.kernels.triton.operands import is_hinted
 from tilesearch.kernels.triton.paths import Path, choose
 from tilesearch.kernels.triton.registers import Registers
 from tilesearch.kernels.versions import since
-from tilesearch.program.form import Program, Tensor
+from tilesearch.program.form import Program, Role, Tensor
 from tilesearch.rules.compiled import next_power_of_two
 from tilesearch.rules.expr import (
     FALSE,
@@ -106,7 +106,7 @@ def shared_bytes(kernel: Attention) -> Expr:
     buffered = buffers(kernel) * (key + value)
     if not kernel.tma:
         buffered = select(kernel.stages.eq(1), in_turn, buffered) if kernel.copied else in_turn
-    total = query + buffered + _staged_p(kernel) + _extras(kernel)
+    total = query + buffered + _staged_p(kernel) + _extras(kernel) + _table(kernel)
     return (
         maximum(total, _bytes(kernel.rows * kernel.value_dim, kernel.program.outputs[0].dtype.bits))
         if kernel.tma
@@ -119,9 +119,31 @@ def _bytes(elements: Expr, bits: int) -> Expr:
 
 
 def buffers(kernel: Attention) -> Expr:
-    """Buffers of K and of V."""
+    """Buffers of K and of V. Behind a table of pages half of the stages go to the table (compiled 3.6)."""
     spare = kernel.compiler.spare_buffers(kernel.operand.bits)
-    return select(kernel.on_wide, kernel.stages, maximum(1, kernel.stages - spare))
+    narrow = _ahead_of_table(kernel) if is_paged(kernel.program) else kernel.stages - spare
+    return select(kernel.on_wide, kernel.stages, maximum(1, narrow))
+
+
+def is_paged(program: Program) -> bool:
+    """Whether keys and values are found through a table of pages."""
+    return any(tensor.role is Role.TABLE for tensor in program.tensors)
+
+
+def _ahead_of_table(kernel: Attention) -> Expr:
+    """Steps by which each of two loads in a row, the table's and the key's, runs in front of its use."""
+    return maximum(0, kernel.stages - 1) // 2
+
+
+def _table(kernel: Attention) -> Expr:
+    """Bytes of the table's entries under way: in the keys' layout and in the values', which agree where no thread
+    shares an entry with another.
+    """
+    if not is_paged(kernel.program):
+        return as_expr(0)
+    layouts = select(kernel.keys >= Var("num_warps") * kernel.compiler.lanes, 1, 2)
+    entry = next(t for t in kernel.program.tensors if t.role is Role.TABLE).dtype.bits // 8
+    return select(kernel.on_wide, 0, _ahead_of_table(kernel) * layouts * entry * kernel.keys)
 
 
 def _staged_p(kernel: Attention) -> Expr:

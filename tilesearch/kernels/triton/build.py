@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.base import Context, tile_of, tile_variables, variables
 from tilesearch.kernels.evidence import unseen
-from tilesearch.kernels.triton import attention, matmul, rowwise
+from tilesearch.kernels.triton import attention, matmul, rowwise, stream_k
 from tilesearch.kernels.triton.amd import build_amd
 from tilesearch.kernels.triton.compiler import Compiler, compiler_of, kernel_variant
 from tilesearch.kernels.triton.paths import Path, choose, dot_rules, tensor_size
@@ -23,7 +23,7 @@ from tilesearch.rules import compiled, nvidia
 from tilesearch.rules.expr import FALSE, Expr, Var, as_expr, ceildiv, maximum, minimum, select
 from tilesearch.rules.geometry import Geometry
 from tilesearch.rules.limits import constant_of, known
-from tilesearch.rules.metrics import launch_metrics, residency_of
+from tilesearch.rules.metrics import EqualShares, launch_metrics, residency_of
 from tilesearch.rules.model import Model, Rule, Variable, constant, named
 from tilesearch.rules.occupancy import UNLIMITED, Load, limited
 from tilesearch.specs.devices import AmdDevice, NvidiaDevice
@@ -69,6 +69,7 @@ class Frame:
         shape: tuple[Rule, ...],
         persistent: bool = False,
         memory: TensorMemoryUse | None = None,
+        shares: EqualShares | None = None,
     ) -> Model:
         """The rules in their order, C1 to C4, and the launch's metrics."""
         device = self.device
@@ -97,6 +98,8 @@ class Frame:
         grid, launched = self.geometry.grid(), None
         if persistent and known(device, "sm_count"):
             launched = grid = minimum(grid, constant_of(device, "sm_count"))
+        if shares is not None:
+            launched = grid = shares.blocks
         rules = (*rules, nvidia.occupancy(residency, rules, "CUDA occupancy arithmetic"), nvidia.grid(device, grid))
         built = launch_metrics(
             device,
@@ -108,8 +111,10 @@ class Frame:
             rules,
             self.context.model.blocks_per_sm,
             launched=launched,
+            shares=shares,
         )
-        facts = {"live_registers": registers.live, "register_cap": registers.cap, "persistent": as_expr(persistent)}
+        facts = {"live_registers": registers.live, "register_cap": registers.cap}
+        facts |= {"persistent": as_expr(persistent or shares is not None), "stream": as_expr(shares is not None)}
         return replace(built, facts=facts)
 
 
@@ -179,10 +184,13 @@ def _matrix(frame: Frame) -> Model:
         else pointer_registers(compiler, held, frame.threads, product.operands, path)
     )
     registers = through_tensor_memory(compiler, registers, path, program.outputs[0].dtype)
-    shape = (*dot_rules(compiler, tile, a), *matmul.tma_rules(product))
-    model = frame.model(
-        matmul.shared_bytes(product), registers, shape, kernel.persistent, _tensor_memory(frame, path, tile)
-    )
+    shape, shares = (*dot_rules(compiler, tile, a), *matmul.tma_rules(product)), None
+    if kernel.stream:
+        stream_k.require_gemm(frame.context)
+        registers, shape = stream_k.registers_of(compiler, registers), (*shape, stream_k.no_split())
+        shares = stream_k.shares_of(frame.context, geometry, tile)
+    memory = _tensor_memory(frame, path, tile)
+    model = frame.model(matmul.shared_bytes(product), registers, shape, kernel.persistent, memory, shares)
     notes = () if program.kind in _MEASURED else (f"{program.kind}: judged as the matrix product that it lowers to",)
     facts = {**model.facts, **matmul.facts(product)}
     return _with_evidence(frame, replace(model, remarks=path.remarks, notes=notes, facts=facts), "matrix", variant)
@@ -223,7 +231,8 @@ def _attention(frame: Frame) -> Model:
     model = frame.model(attention.shared_bytes(kernel), registers, shape)
     facts = {"wgmma": kernel.path.wgmma, "tma": as_expr(tma), "buffers": attention.buffers(kernel)}
     model = replace(model, remarks=kernel.path.remarks, facts={**model.facts, **facts})
-    return _with_evidence(frame, model, "attention", variant)
+    kind = "paged attention" if attention.is_paged(frame.program) else "attention"
+    return _with_evidence(frame, model, kind, variant)
 
 
 _Footprint = Callable[..., rowwise.Footprint]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilesearch.kernels.triton.compiler import Compiler
 from tilesearch.kernels.triton.epilogue import conversion_scratch
@@ -18,14 +18,19 @@ from tilesearch.specs.dtypes import DType
 
 @dataclass(frozen=True)
 class Kernel:
-    """How the kernel is written: loads and stores through the TMA, a grid of persistent blocks."""
+    """How the kernel is written: loads and stores through the TMA, a grid of persistent blocks, which take whole tiles
+    or (stream-K) equal shares of all steps of all tiles.
+    """
 
     tma: bool
     persistent: bool
+    stream: bool = False
 
 
 def kernel_of(variant: str) -> Kernel:
     """The kernel that a variant names."""
+    if variant == "stream_k":
+        return Kernel(tma=False, persistent=False, stream=True)
     return Kernel(variant in ("tma", "persistent_tma"), variant.startswith("persistent"))
 
 
@@ -176,6 +181,8 @@ def _scales(product: Product) -> Expr:
 def _with_epilogue(product: Product, loop: Expr) -> Expr:
     """The loop's bytes with those of the epilogue: in the same place where the loop is over, beside it otherwise.
 
+    Stream-K reads the sums of a shared tile in the order of memory, and brings them into that of the accumulator.
+
     A TMA store needs the output tile in shared memory. In a persistent kernel the next tile's copies are in
     flight by then, so it lies beside the pipeline; so does an integer tile (H200: 56 of 56 int8 builds).
     """
@@ -185,7 +192,11 @@ def _with_epilogue(product: Product, loop: Expr) -> Expr:
     if product.kernel.tma:
         scratch = product.tile.m * product.tile.n * out.dtype.bits // 8
     else:
-        scratch = select(product.path.tcgen05, 0, conversion_scratch(product.compiler, out, product.tile, product.path))
+        scratch = conversion_scratch(product.compiler, out, product.tile, product.path)
+        if product.kernel.stream:
+            sums = replace(out, dtype=acc)
+            scratch = maximum(scratch, conversion_scratch(product.compiler, sums, product.tile, product.path))
+        scratch = select(product.path.tcgen05, 0, scratch)
     if product.kernel.persistent:
         return select(product.stages > 1, loop + scratch, maximum(loop, scratch))
     if product.kernel.tma and not acc.is_float:

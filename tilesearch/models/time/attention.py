@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilesearch.models.time import keys
 from tilesearch.models.time.block import Block, Chip, norm
 from tilesearch.models.time.constants import Constants
 from tilesearch.models.time.launch import Launch, Values
@@ -31,6 +32,7 @@ class Shape:
                 planes *= dim.extent
         self.planes = planes
         self.kept = program.term_flops(pairs) / (planes * whole)  # share of the scores that the mask keeps
+        self.edges = keys.edges(program)
         self.bytes = float(program.compulsory_bytes)
         self.cache = sum(float(program.tensor_bytes(program.tensor(p.b))) for p in program.contractions)
 
@@ -66,7 +68,6 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
     fills = 2 if shape.kept < 1 else 1  # the masked tiles have a loop, and a pipeline, of their own
     ends = c.block_ends + fills * latency + epilogue
     zero = np.zeros_like(m)
-    ahead = np.maximum(1, launch["num_stages"] - 1)
     partial = np.where(split > 1, split, 0) * shape.rows * shape.planes * shape.value * 4
     follows = (split > 1) | (launch["second"] > 0)
     block = Block(
@@ -76,12 +77,12 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
         added=added,
         alone=alone,
         latency=latency,
-        ahead=ahead,
+        ahead=keys.ahead(launch),
         ends=ends,
         ends_again=ends,
         persistent=zero,
         extra=np.where(follows, c.second_launch + 2 * partial / c.dram_stream, 0),
-        longest=np.ceil(np.ceil(shape.keys / n) / split),
+        longest=np.minimum(np.ceil(np.ceil(shape.keys / n) / split), keys.most_steps(launch.program, m, n)),
         parts={"tensor cores": tensor, "softmax": softmax, "spills": spill, "issue": overhead},
     )
     reads = np.full_like(m, shape.bytes)
@@ -100,4 +101,5 @@ def _steps(shape: Shape, m: Values, n: Values, split: Values) -> Values:
     whole = np.ceil(np.ceil(shape.keys / n) / split)
     if shape.kept >= 1:
         return whole
-    return np.minimum(whole, shape.kept * shape.keys / n / split + 0.5 * np.maximum(1.0, m / n))
+    cut = 0.5 * shape.edges * np.maximum(1.0, m / n)
+    return np.minimum(whole, shape.kept * shape.keys / n / split + cut)

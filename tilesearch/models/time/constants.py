@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Literal
 
-from tilesearch.specs.devices import Device, NvidiaDevice
+from tilesearch.specs.devices import Device, NvidiaDevice, load_device
 from tilesearch.specs.devices.quantities import Quantity
 
 Strength = Literal["calibrated", "datasheet only"]
@@ -101,6 +101,9 @@ def constants_of(device: Device) -> Constants | str:
     sms, clock = device.sm_count.value, device.clocks.get("boost")
     if sms is None or clock is None or clock.value is None:
         return f"no time model for {device.name}: sm_count or the boost clock is not known"
+    wrong = _wrong(device)
+    if wrong:
+        return f"no time model for {device.name}: {wrong}"
     names = [f.name for f in fields(Constants) if f.name not in ("sms", "clock", "strength")]
     given = {name: _scaled(device.time[name]) for name in names if name in device.time}
     found = {name: value for name, value in given.items() if value is not None}
@@ -112,6 +115,33 @@ def constants_of(device: Device) -> Constants | str:
         found = derived | found
         strength = "datasheet only"
     return Constants(sms=float(sms), clock=float(clock.value) * 1e-9, strength=strength, **found)
+
+
+_DIVISORS = ("mma_share", "norm_sm", "norm_chip")
+"""Constants without a unit that times are divided by, or are exponents of."""
+
+
+def _wrong(device: Device) -> str:
+    """What is wrong with a constant of the device: another unit than the physics reads, or nothing to divide by."""
+    for name, unit in _units().items():
+        given = device.time.get(name)
+        if given is None or given.value is None:
+            continue
+        if given.unit != unit:
+            return f"time.{name} is wanted in {unit or 'no unit'}, got {given.unit or 'no unit'}"
+        if name in _DIVISORS and given.value == 0:
+            return f"time.{name} is zero"
+    return ""
+
+
+@cache
+def _units() -> dict[str, str]:
+    """The unit of every constant, as the device has it that the model was made on."""
+    known = {field.name for field in fields(Constants)}
+    return {name: given.unit for name, given in load_device(_ORIGIN).time.items() if name in known}
+
+
+_ORIGIN = "h200"
 
 
 def _scaled(quantity: Quantity) -> float | None:

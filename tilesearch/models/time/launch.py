@@ -30,7 +30,7 @@ class Launch:
     live_registers, register_cap: what a thread must hold, and may. persistent: blocks walk the tiles.
     warps_m: warps along M, 0 where the Triton rule gives them. producer: a warpgroup of its own feeds the others.
     programs_per_sm, flat: of a persistent kernel. row_steps: tiles of rows that a block takes in turn.
-    second: a kernel that adds partial results follows whatever split_k.
+    stream: blocks take equal shares of all steps. second: a kernel that adds partial results follows whatever split_k.
     """
 
     program: Program
@@ -49,7 +49,7 @@ class Launch:
 DEFAULTS = {
     "wgmma": 0.0, "tma": 0.0, "buffers": 1.0, "narrow": 0.0, "live_registers": 0.0, "register_cap": 255.0,
     "persistent": 0.0, "warps_m": 0.0, "producer": 0.0, "programs_per_sm": 1.0, "flat": 1.0, "second": 0.0,
-    "row_steps": 1.0,
+    "row_steps": 1.0, "stream": 0.0,
 }  # fmt: skip
 
 

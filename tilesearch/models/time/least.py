@@ -97,6 +97,8 @@ class _Matrix:
     def parts(self) -> tuple[float, float, float, float]:
         """Least times in ns of the SMs, memory and L2, and the fewest blocks."""
         grid = self.tiles * self.box.least("split_k")
+        if self.box.most("stream") > 0:  # shares of steps, not tiles: no block need run a whole tile
+            return self._shared_out(), self._dram(), self._l2(), 0.0
         return max(self._shared_out(), self._one_block(), self._waves(grid)), self._dram(), self._l2(), grid
 
     def _rates(self) -> tuple[float, float]:

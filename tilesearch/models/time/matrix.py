@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tilesearch.models.time import other_products, shares
 from tilesearch.models.time.block import Block, Chip, norm
 from tilesearch.models.time.constants import Constants
 from tilesearch.models.time.launch import Launch, Values
@@ -47,8 +48,12 @@ def matrix_launch(launch: Launch, constants: Constants) -> tuple[Block, Chip, Me
     matrix = matrix_of(launch.program)
     order = order_of(launch, matrix, constants)
     memory = memory_of(launch, matrix, order, constants)
+    if launch.program.kind != "gemm":
+        memory = other_products.at_least(memory, launch.program, _batches(launch, order))
+    order, memory = shares.apart(order, memory, launch)
     step = _Step(launch, matrix, order, constants)
-    block = step.block(memory)
+    block = other_products.walked(step.block(memory), launch.program)
+    block = shares.shared_out(block, launch, matrix, order, constants)
     return block, step.chip(block, memory), memory
 
 

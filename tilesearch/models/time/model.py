@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from tilesearch.models.time.attention import attention_launch
 from tilesearch.models.time.block import Block, Chip, Composed, compose
 from tilesearch.models.time.constants import Constants
+from tilesearch.models.time.elements import elements_launch
 from tilesearch.models.time.launch import Launch, Values
 from tilesearch.models.time.matrix import matrix_launch, matrix_of
+from tilesearch.models.time.other_products import walks
 from tilesearch.models.time.streaming import rows_launch, vector_launch
 from tilesearch.models.time.traffic import Memory, l2_bytes, order_of
 from tilesearch.program.form import Program
@@ -52,6 +54,8 @@ def physics_of(program: Program) -> Physics | None:
         return matrix_launch
     if program.kind == "gemv":
         return vector_launch
+    if program.kind == "elementwise":
+        return elements_launch
     return rows_launch if program.kind in ("reduction", "rows") else None
 
 
@@ -82,7 +86,7 @@ def _into_sms(launch: Launch, constants: Constants) -> Values:
     if physics_of(launch.program) is not matrix_launch:
         return launch["traffic_bytes"]
     matrix = matrix_of(launch.program)
-    return l2_bytes(matrix, order_of(launch, matrix, constants), launch)
+    return l2_bytes(matrix, order_of(launch, matrix, constants), launch) * walks(launch.program)
 
 
 def classes_of(launch: Launch) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ def rows_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]:
     sums = c.l2_latency * np.log2(np.maximum(2.0, warps)) / 8  # partial sums of warps meet in shared memory
     latency = c.l2_latency + c.dram_latency + loaded / c.stage_rate
     parts = {"arithmetic": work, "spills": spill}
-    return _streamed(launch, c, latency, work + spill, sums, launch["row_steps"], parts)
+    return streamed(launch, c, latency, work + spill, sums, launch["row_steps"], parts)
 
 
 def vector_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]:
@@ -48,12 +48,13 @@ def vector_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]:
     loads = np.maximum(1.0, _VECTOR / np.maximum(size, n * bk * size / threads))
     latency = c.l2_latency + c.dram_latency + n * bk * size / c.stage_rate * loads
     steps = np.ceil(np.ceil(k / bk) / split)
-    return _streamed(launch, c, latency, issue, np.zeros_like(n), steps, {"arithmetic": issue})
+    return streamed(launch, c, latency, issue, np.zeros_like(n), steps, {"arithmetic": issue})
 
 
-def _streamed(
+def streamed(
     launch: Launch, c: Constants, latency: Values, added: Values, alone: Values, steps: Values, parts: dict[str, Values]
 ) -> tuple[Block, Chip, Memory]:
+    """The launch of blocks that stream: `added`, `alone` and `latency` of a step in ns, `steps` of a block."""
     program = launch.program
     zero = np.zeros_like(added)
     resident = np.maximum(launch["blocks_per_sm"], 1)

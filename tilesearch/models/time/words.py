@@ -1,29 +1,12 @@
-"""The model in words: where the time of a tile goes, and what measurements stand behind it."""
+"""The model in words: where the time of a tile goes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tilesearch.models.time.model import Prediction
-from tilesearch.program.form import Program
+from tilesearch.models.time.model import CLASSES, Prediction
 
 _LEAST = 0.03  # shares below this are left out
-
-_TRITON = (None, "pointer", "tma", "persistent", "persistent_tma", "split_k")
-
-
-def covered(program: Program, language: str, variant: str | None) -> bool:
-    """Whether measurements cover such kernels: GEMM, attention, rows and GEMV in Triton, GEMM in TileLang."""
-    if language == "tilelang":
-        return program.kind == "gemm"
-    if language != "triton" or variant not in _TRITON:
-        return False
-    if program.kind in ("gemm", "gemv"):
-        return True
-    if program.kind == "attention":
-        names = {t.name for t in program.tensors}
-        return "block_table" not in names and len({c.b for c in program.contractions}) > 1
-    return program.kind == "rows" or (program.kind == "reduction" and program.split is None)
 
 
 def breakdown(prediction: Prediction, place: int) -> str:
@@ -50,17 +33,23 @@ def breakdown(prediction: Prediction, place: int) -> str:
     slowest = max(shared, key=lambda name: shared[name])
     outside = {_FILL: ends, "tail": tail}
     launch = max(0.0, total - sm - at(composed.beside))
-    shares = {**inside, **outside, slowest: at(composed.beside), "launch": launch}
+    shares = {**inside, **outside, slowest: at(composed.beside), _LAUNCH: launch}
     shown = sorted(((v / total, name) for name, v in shares.items() if v / total >= _LEAST), reverse=True)
-    if shared[slowest] >= sm:
-        bound = slowest if slowest == _DISPATCH else f"{slowest} {_LOOP}"
-    else:
-        bound = max((inside | outside).items(), key=lambda item: item[1])[0]
-        bound = bound if bound in outside else f"{bound} {_LOOP}"
-    return f"{', '.join(f'{name} {share:.0%}' for share, name in shown)}: bound by {bound}"
+    told = ", ".join(f"{name} {share:.0%}" for share, name in shown)
+    if launch > max(sm, shared[slowest]):
+        return f"{told}: bound by {_LAUNCH}"
+    largest = slowest if shared[slowest] >= sm else max((inside | outside).items(), key=lambda item: item[1])[0]
+    bound = largest if largest in (*outside, _DISPATCH) else f"{largest}{_loop(prediction, place)}"
+    return f"{told}: bound by {bound}"
 
 
-_FILL, _DISPATCH, _LOOP = "fill and epilogue", "block dispatch", "in the k loop"
+_FILL, _DISPATCH, _LAUNCH = "fill and epilogue", "block dispatch", "launch"
+_LOOPS = {"rows": "", "attention": " in the loop over keys", "decode": " in the loop over keys"}
+
+
+def _loop(prediction: Prediction, place: int) -> str:
+    """The loop of a kernel of this class; rows have none that is worth the name."""
+    return _LOOPS.get(CLASSES[int(prediction.kind[place])], " in the k loop")
 
 
 def _resources(prediction: Prediction, place: int) -> dict[str, float]:

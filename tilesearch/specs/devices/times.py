@@ -10,7 +10,13 @@ from pydantic import Field, StrictStr, model_validator
 from tilesearch.specs.devices.quantities import Quantity, Spec
 from tilesearch.specs.validation import Fault, faults
 
-TIME_UNITS = ("", "s", "B/s", "B", "cycles", "B/clk/SM", "FLOP/clk/SM")
+_LARGEST = {"": 1e9, "s": 1.0, "B/s": 1e18, "B": 1e18, "cycles": 1e9, "B/clk/SM": 1e9, "FLOP/clk/SM": 1e9}
+"""For each unit the largest value that is not absurd: sums of such constants stay finite."""
+
+_RATES = ("B/s", "B/clk/SM", "FLOP/clk/SM")
+"""Units of what times are divided by."""
+
+TIME_UNITS = tuple(_LARGEST)
 
 
 class TimeConstant(Quantity):
@@ -27,6 +33,14 @@ class TimeConstant(Quantity):
     def _known_unit(self) -> Self:
         if self.unit not in TIME_UNITS:
             raise faults([Fault(f"unknown unit {self.unit!r}", f"units: {', '.join(TIME_UNITS[1:])}", key="unit")])
+        return self
+
+    @model_validator(mode="after")
+    def _in_range(self) -> Self:
+        most, rate = _LARGEST.get(self.unit, 0.0), self.unit in _RATES
+        if self.value is not None and (not 0 <= self.value <= most or (rate and self.value == 0)):
+            least = "above 0" if rate else "of at least 0"
+            raise faults([Fault(f"a number {least} and at most {most:g} is wanted, got {self.value}", key="value")])
         return self
 
 

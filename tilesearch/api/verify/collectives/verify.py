@@ -58,6 +58,9 @@ def verify_collectives(files: list[Path]) -> VerifyAnswer:
         link = link_of(run.device)
         if isinstance(link, str):
             raise InputError(Issue(link, "device", str(path)))
+        if run.ranks > link.domain:
+            message = f"{run.ranks} devices are more than the {link.domain} that one domain joins"
+            raise InputError(Issue(message, "gpus", str(path)))
         prefix = "" if len(files) == 1 else f"{path.name}: "
         for number in range(run.copies):
             tally.skip(f"{prefix}p2p_copy[{number}]", "a copy from device to device is no collective")

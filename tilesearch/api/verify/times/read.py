@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tilesearch.api.verify.feasibility.read import table_rows
 from tilesearch.api.verify.feasibility.rows import Build, Skipped
 from tilesearch.api.verify.feasibility.triton import second_set_build
+from tilesearch.api.verify.tables import Known, positive, read_tables, table_rows
 from tilesearch.api.verify.times.rows import Timed
 from tilesearch.api.verify.times.tuned import WANTED, tuned_row
-from tilesearch.errors import InputError, Issue
 from tilesearch.specs.ops import Attention, Gemm, Rows
+from tilesearch.specs.problems import parse_tile
 from tilesearch.specs.validation import load_json
-
-Reader = Callable[[int | str, dict[str, Any]], Timed | Skipped | None]
 
 _TRITON = {"language": "triton", "version": "3.6"}
 _TILELANG = {"language": "tilelang", "version": "0.1.15"}
@@ -44,35 +42,8 @@ _POWER_LIMITED_FLOPS = 1e11
 
 def read_times(files: list[Path]) -> Iterator[Timed | Skipped]:
     """Every measured row of `files`. Raises `InputError` for a file whose columns are those of no known kind."""
-    for path in files:
-        rows = _designs(path) or list(table_rows(path))
-        reader = _reader_of(path, rows)
-        for number, row in enumerate(rows):
-            place = number if len(files) == 1 else f"{path.name}:{number}"
-            try:
-                read = reader(place, row)
-            except (KeyError, ValueError, TypeError, AttributeError) as error:
-                message = f"the row cannot be read: {type(error).__name__}: {error}"
-                raise InputError(Issue(message, f"row {number}", str(path))) from None
-            if read is not None:
-                yield read
-
-
-def _reader_of(path: Path, rows: list[dict[str, Any]]) -> Reader:
-    columns = set(rows[0]) if rows else set()
-    known: tuple[tuple[set[str], Reader], ...] = (
-        ({"M", "N", "K", "config", "sweep_quick_us"}, _first_set),
-        ({"what", "shape", "config", "med_us"}, _fp8_and_attention),
-        (WANTED, tuned_row),
-        ({"kind", "config", "time_us"}, _second_set),
-        ({"block_M", "threads", "swizzle", "ms"}, _tilelang),
-        ({"design", "rows_at_once", "cold_med_us"}, _fused_rows),
-    )
-    for wanted, reader in known:
-        if wanted <= columns:
-            return reader
-    hint = "columns wanted: " + "; or ".join(", ".join(sorted(wanted)) for wanted, _ in known)
-    raise InputError(Issue("these rows are no times that can be replayed", source=str(path), hint=hint))
+    rows = read_tables(files, lambda _: _READERS, "times", lambda path: _designs(path) or list(table_rows(path)))
+    return (row for row in rows if row is not None)
 
 
 def _designs(path: Path) -> list[dict[str, Any]]:
@@ -95,7 +66,7 @@ def _fused_rows(place: int | str, row: dict[str, Any]) -> Timed:
         kernel=_TRITON,
         tile={"tokens_per_block": 1, "rows_per_block": held, "num_warps": int(row["num_warps"])},
         config=str(row["design"]),
-        time_us=float(row["cold_med_us"]),
+        time_us=positive(row, "cold_med_us"),
         cool=True,
         extra={"row_steps": int(row["rows"]) // held},
     )
@@ -105,9 +76,12 @@ def _shape(row: dict[str, Any]) -> dict[str, int]:
     return {name.lower(): int(row[name]) for name in ("M", "N", "K")}
 
 
-def _first(*values: str) -> float | None:
-    """The first figure that is there."""
-    return next((float(value) for value in values if value), None)
+def _first(row: dict[str, Any], *names: str) -> float | None:
+    """The first of these figures that is there."""
+    return next((positive(row, name) for name in names if row.get(name)), None)
+
+
+_VARIANTS = {"gemm_tma": "tma", "gemm_ptr": "pointer"}
 
 
 def _gemm_tile(config: str) -> tuple[str, str, dict[str, int]]:
@@ -117,11 +91,11 @@ def _gemm_tile(config: str) -> tuple[str, str, dict[str, int]]:
         raise ValueError(f"no configuration: {config!r}")
     kernel, spec, *sizes = found.groups()
     names = ("block_m", "block_n", "block_k", "num_warps", "num_stages")
-    return kernel, spec, dict(zip(names, map(int, sizes), strict=True))
+    return kernel, spec, parse_tile(dict(zip(names, map(int, sizes), strict=True)))
 
 
 def _first_set(place: int | str, row: dict[str, Any]) -> Timed | None:
-    time = _first(row.get("cool_med_us", ""), row.get("sweep_med_us", ""), row["sweep_quick_us"])
+    time = _first(row, "cool_med_us", "sweep_med_us", "sweep_quick_us")
     return None if time is None else gemm_row(place, row, time, bool(row.get("cool_med_us")))
 
 
@@ -134,18 +108,18 @@ def gemm_row(place: int | str, row: dict[str, Any], time_us: float, cool: bool) 
         kind=kernel,
         shape="x".join(map(str, shape.values())),
         op=Gemm(**shape, dtype="fp16"),
-        kernel={**_TRITON, "variant": "tma" if kernel == "gemm_tma" else "pointer"},
+        kernel={**_TRITON, "variant": _VARIANTS[kernel]},
         tile=tile,
         config=row["config"],
         time_us=time_us,
         cool=cool,
-        hot_us=_first(row.get("hot_med_us", "")),
+        hot_us=_first(row, "hot_med_us"),
         build_op=Gemm(**_UNHINTED, dtype="fp16") if spec == "gen" and kernel == "gemm_ptr" else None,
     )
 
 
 def _fp8_and_attention(place: int | str, row: dict[str, Any]) -> Timed | None:
-    time = _first(row["med_us"], row["quick_us"])
+    time = _first(row, "med_us", "quick_us")
     if time is None or "torch" in row["config"] or "scaled_mm" in row["config"]:
         return None
     _, _, tile = _gemm_tile(row["config"])
@@ -196,14 +170,14 @@ def _second_set(place: int | str, row: dict[str, Any]) -> Timed | Skipped | None
         kernel=build.kernel,
         tile=tile,
         config=".".join([row["config"], *(f"{name}{row[name]}" for name in ("split", "per_sm") if row.get(name))]),
-        time_us=float(row["time_us"]),
+        time_us=positive(row, "time_us"),
         cool=row["launches"] != "1",
         extra=extra,
     )
 
 
 def _tilelang(place: int | str, row: dict[str, Any]) -> Timed | Skipped | None:
-    time = _first(row["paced_ms"], row["ms"], row["ms2"])
+    time = _first(row, "paced_ms", "ms", "ms2")
     if time is None:
         return None
     if row.get("correct") == "0":
@@ -225,3 +199,13 @@ def _tilelang(place: int | str, row: dict[str, Any]) -> Timed | Skipped | None:
         cool=bool(row["paced_ms"]) or flops < _POWER_LIMITED_FLOPS,
         extra={"group_m": max(1, panel)},
     )
+
+
+_READERS: Known[Timed | Skipped | None] = (
+    ({"M", "N", "K", "config", "sweep_quick_us"}, _first_set),
+    ({"what", "shape", "config", "med_us"}, _fp8_and_attention),
+    (WANTED, tuned_row),
+    ({"kind", "config", "time_us"}, _second_set),
+    ({"block_M", "threads", "swizzle", "ms"}, _tilelang),
+    ({"design", "rows_at_once", "cold_med_us"}, _fused_rows),
+)

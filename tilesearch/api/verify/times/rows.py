@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from tilesearch.specs.ops import OpSpec
 
+DEVICE = "h200"
+"""The device that reference files were measured on; a table of `tune` names its own."""
+
 
 @dataclass(frozen=True)
 class Timed:
@@ -31,6 +34,7 @@ class Timed:
     build_op: OpSpec | None = None
     hot_us: float | None = None
     extra: Mapping[str, int] = field(default_factory=dict)
+    device: str = DEVICE
 
     @property
     def case(self) -> tuple[str, str]:
@@ -40,4 +44,4 @@ class Timed:
     @property
     def problem(self) -> str:
         """What the rows of one model share."""
-        return f"{self.op!r} {self.build_op!r} {sorted(self.kernel.items())}"
+        return f"{self.device} {self.op!r} {self.build_op!r} {sorted(self.kernel.items())}"

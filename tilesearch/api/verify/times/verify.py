@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 
 from tilesearch.answers import VerifyAnswer
-from tilesearch.api.timing import Timing
 from tilesearch.api.verify.replay import Tally
-from tilesearch.api.verify.times.cases import DEVICE, Case, cases_of
+from tilesearch.api.verify.times.cases import Case, cases_of
 from tilesearch.api.verify.times.score import Pool, Values, errors, pools, ranking, within
 from tilesearch.api.verify.times.sustained import sustained_stats
 from tilesearch.errors import InputError, Issue
-from tilesearch.models.time import Constants, constants_of, predict
+from tilesearch.models.time import predict
 from tilesearch.models.time.folds import constants_without, seen
-from tilesearch.models.time.words import covered
-from tilesearch.specs.devices import load_device
 
 RANKINGS = ("time", "carver", "traffic", "random")
 NEAR = 0.1
@@ -38,6 +35,9 @@ def verify_times(files: list[Path]) -> VerifyAnswer:
     for row in skipped:
         tally.skip(row.place, row.reason)
     tally.agree = sum(len(case.rows) for case in cases)
+    if not cases:
+        reasons = "; ".join(sorted({row.reason for row in skipped})) or "no row has a time"
+        raise InputError(Issue(f"nothing can be compared: {reasons}", source=", ".join(map(str, files))))
     times = predicted(cases)
     by_pool = pools(cases, times)
     kinds = sorted({kind for kind, _ in by_pool})
@@ -53,7 +53,7 @@ def verify_times(files: list[Path]) -> VerifyAnswer:
     if hot is not None:
         tally.stats["sustained"] = hot
     answer = tally.answer()
-    known = sum(seen(DEVICE, shape) for shape in {shape for _, shape in by_pool})
+    known = len({row.shape for case in cases for row in case.rows if seen(row.device, row.shape)})
     answer.notes.append(
         f"{known} shapes had a part in fitting the constants: each is judged by constants of a fit that left it out"
     )
@@ -64,13 +64,10 @@ def verify_times(files: list[Path]) -> VerifyAnswer:
 
 
 def predicted(cases: Sequence[Case]) -> list[Values]:
-    """Predicted times in us of every row, by constants that had not seen its shape. Raises `InputError`."""
-    constants = constants_of(load_device(DEVICE))
-    if not isinstance(constants, Constants):
-        raise InputError(Issue(constants, "files"))
+    """Predicted times in us of every row, by constants that had not seen its shape."""
     result = []
     for case in cases:
-        fair = constants_without(constants, DEVICE, case.rows[0].shape)
+        fair = constants_without(case.constants, case.timing.device.name, case.rows[0].shape)
         result.append(predict(case.launch, fair).time_us)
     return result
 
@@ -81,13 +78,9 @@ Judged = tuple[str, float, float, bool, bool]
 
 def _judged(cases: Sequence[Case], times: Sequence[Values]) -> list[Judged]:
     """The rows with a cool measurement."""
-    device = load_device(DEVICE)
     rows: list[Judged] = []
     for case, values in zip(cases, times, strict=True):
-        first = case.rows[0]
-        known = covered(case.launch.program, first.kernel["language"], first.kernel.get("variant"))
-        timing = Timing(case.launch.program, device, None, "", known)
-        bounds = [timing.interval(case.kinds, share) for share in (80, 90)]
+        bounds = [case.timing.interval(case.kinds, share) for share in (80, 90)]
         for i, row in enumerate(case.rows):
             if row.cool:
                 ratio = row.time_us / values[i]
