@@ -67,6 +67,7 @@ class Constants:
     local_rate: float
     # Of a block.
     block_ends: float
+    stream_ends: float
     epilogue_rate: float
     pointer_epilogue: float
     direct_epilogue: float

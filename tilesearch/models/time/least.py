@@ -68,7 +68,7 @@ def _streamed(box: Box, c: Constants) -> tuple[float, float, float, float]:
     program = box.program
     moved = float(program.compulsory_bytes)
     dram = (moved + min(moved, c.dirty_lines)) / c.dram_stream
-    sm, grid = c.block_ends + c.l2_latency, box.least("grid")
+    sm, grid = min(c.block_ends, c.stream_ends) + c.l2_latency, box.least("grid")
     if program.kind == "attention":
         shape = Shape(program)
         flops = 2 * shape.rows * shape.planes * shape.kept * shape.keys * (shape.head + shape.value)

@@ -58,7 +58,7 @@ def streamed(
     program = launch.program
     zero = np.zeros_like(added)
     resident = np.maximum(launch["blocks_per_sm"], 1)
-    ends = c.block_ends + zero
+    ends = c.stream_ends + zero
     split = launch["split_k"]
     outputs = float(sum(t.elements for t in program.outputs))
     follows = (split > 1) | (launch["second"] > 0)
