@@ -52,6 +52,9 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
     # Every step scales the output that was accumulated so far.
     softmax = (scores + m * shape.value * c.rescale_operations / _LANES) / f
     overhead = c.loop_overhead * (warps / _GROUP) ** c.loop_warps
+    tile = n * (shape.head + shape.value) * shape.size
+    # Copies by pointers are issued by the warps that compute, 512 B an instruction.
+    overhead = overhead + np.where(launch["tma"] > 0, 0, tile / 512 * c.async_issue / f)
     overhead = overhead + np.where(wgmma, 0, c.mma_issue * (m / 16) * (n / 8) * k_steps / f)
     chain = k_steps * np.where(wgmma, c.wgmma_chain, c.mma_chain) / f
     added = norm(c.norm_sm, tensor, softmax) + overhead
@@ -59,7 +62,6 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
     live = np.maximum(0.0, launch["live_registers"] - launch["register_cap"])
     spill = live * warps * 32 * 8 / c.local_rate / f
     added, alone = added + spill, alone + spill
-    tile = n * (shape.head + shape.value) * shape.size
     latency = c.l2_latency + c.dram_latency * np.where(shape.rows > m, 0.5, 1.0) + tile / c.stage_rate
     resident = np.maximum(launch["blocks_per_sm"], 1)
     grid = np.ceil(shape.rows / m) * shape.planes * split
