@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tilesearch.errors import InputError
 from tilesearch.kernels.registry import rule_names, timed_rules
 from tilesearch.models.time import CLASSES, Constants, Launch, Prediction, constants_of, launch_of, physics_of, predict
-from tilesearch.models.time.coverage import covered
+from tilesearch.models.time.coverage import measured_of
 from tilesearch.models.time.power import power_of, sustained_us
 from tilesearch.models.time.words import breakdown
 from tilesearch.program import lower
@@ -91,13 +91,17 @@ class Times:
 
 @dataclass(frozen=True)
 class Timing:
-    """The time model of one problem: `reason` says why there is none."""
+    """The time model of one problem: `reason` says why there is none.
+
+    `errors` names the class of errors of a kind to which nothing was fitted; other tiles have classes of their own.
+    """
 
     program: Program
     device: Device
     constants: Constants | None
     reason: str
     validated: bool
+    errors: str | None = None
 
     def of(self, model: Model, columns: Mapping[str, Column], interval: int = 80) -> Times | None:
         """Times of tiles given as columns by variable; None where there is no model, or no tile."""
@@ -118,7 +122,7 @@ class Timing:
 
     def interval(self, kinds: NDArray[np.int64], share: int = 80) -> tuple[Values, Values]:
         """Measured over predicted time: the bounds that hold `share` percent, for each candidate's class."""
-        found = [self._error(name) for name in CLASSES]
+        found = [self._error(self.errors or name) for name in CLASSES]
         low = np.array([e.low_80 if share == 80 else e.low_90 for e in found])
         high = np.array([e.high_80 if share == 80 else e.high_90 for e in found])
         return low[kinds], high[kinds]
@@ -150,7 +154,7 @@ class Timing:
 def timing_of(problem: Problem, model: Model | None = None) -> Timing:
     """The time model of a problem, or the reason why it has none."""
     program, device = lower(problem.op), problem.device
-    validated = covered(problem.op, problem.kernel.language, problem.kernel.variant)
+    behind = measured_of(problem.op, problem.kernel.language, problem.kernel.variant)
     constants: Constants | None = None
     reason = ""
     if problem.kernel.language == "ascend":
@@ -163,7 +167,9 @@ def timing_of(problem: Problem, model: Model | None = None) -> Timing:
         found = constants_of(device)
         constants, reason = (found, "") if isinstance(found, Constants) else (None, found)
     measured = constants is not None and constants.strength == "calibrated" and device.time_errors != {}
-    return Timing(program, device, constants, reason, validated and measured)
+    return Timing(
+        program, device, constants, reason, behind is not None and measured, None if behind is None else behind.errors
+    )
 
 
 def rank_of(problem: Problem) -> str:

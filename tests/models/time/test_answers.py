@@ -108,7 +108,7 @@ def test_without_a_model_the_reason_is_said():
 
 
 def test_what_no_measurement_covers_is_not_validated():
-    op = ts.Conv2d(n=8, c_in=64, h=56, w=56, c_out=64, kh=3, kw=3, dtype="fp16")
+    op = ts.Conv2d(n=8, c_in=64, h=56, w=56, c_out=64, kh=3, kw=3, dilation=2, dtype="fp16")
     answer = ts.solve(op, "h200", kernel="triton", rank="time")
     assert any("not validated" in note for note in answer.notes)
 
@@ -120,10 +120,13 @@ def test_what_no_measurement_covers_is_not_validated():
         (ts.Gemm(m=512, n=512, k=512, dtype="fp32"), "triton", False),
         (ts.Gemm(m=512, n=512, k=512, dtype="fp8_e4m3", out="fp16"), "triton", False),  # by pointers
         (ts.Gemm(m=512, n=512, k=512, dtype="fp8_e4m3", out="fp16"), "tilelang", False),
-        (ts.Attention(batch=1, heads=8, q_len=128, kv_len=4096, head_dim=128, causal=True), "triton", False),
-        (ts.Attention(batch=1, heads=8, q_len=4096, head_dim=128, causal=True, window=512), "triton", False),
+        (ts.Attention(batch=1, heads=8, q_len=128, kv_len=4096, head_dim=256, causal=True), "triton", False),
+        (
+            ts.Attention(batch=1, heads=8, q_len=4096, head_dim=128, causal=True, window=512, dtype="fp16"),
+            "triton",
+            True,
+        ),
         (ts.Reduction(shape=[512, 4096], axes=[1], function="rmsnorm"), "triton", True),
-        (ts.Reduction(shape=[512, 4096], axes=[1], function="layernorm"), "triton", False),
     ],
 )
 def test_only_kinds_that_were_measured_are_called_calibrated(op, language, known):
