@@ -155,3 +155,13 @@ def test_a_device_without_measurements_is_marked_so(name):
 @pytest.mark.parametrize("name", ["mi300x", "cc90", "ascend950"])
 def test_where_there_is_no_model_there_is_a_reason(name):
     assert "no time model" in constants_of(load_device(name))
+
+
+def test_a_batch_moves_the_bytes_of_all_its_planes():
+    tile = {"block_m": 128, "block_n": 128, "block_k": 64, "num_stages": 3, "num_warps": 4}
+    one, four = (
+        ts.check(ts.Gemm(batch=b, m=1024, n=1024, k=512, dtype="fp16"), "h200", tile, kernel="triton").metrics
+        for b in (1, 4)
+    )
+    assert (four.dram_bytes, four.l2_bytes) == (4 * one.dram_bytes, 4 * one.l2_bytes)
+    assert four.dram_bytes == 4 * 2 * 1024 * 512 * 2

@@ -54,7 +54,7 @@ def matrix_launch(launch: Launch, constants: Constants) -> tuple[Block, Chip, Me
     step = _Step(launch, matrix, order, constants)
     block = other_products.walked(step.block(memory), launch.program)
     block = shares.shared_out(block, launch, matrix, order, constants)
-    return block, step.chip(block, memory), memory
+    return block, step.chip(block, memory), memory.of_planes(_batches(launch, order))
 
 
 class _Step:
@@ -173,9 +173,10 @@ class _Step:
         ends = c.block_ends + fill + epilogue
         persistent = launch["persistent"] > 0
         again = c.persistent_ends + np.where(launch["flat"] > 0, c.flat_ends, 1) * (fill + epilogue)
-        grid = order.tiles * split * _batches(launch, order)
+        planes = _batches(launch, order)
+        grid = order.tiles * split * planes
         follows = (split > 1) | (launch["second"] > 0)
-        summed = (memory.output + matrix.m * matrix.n * matrix.out_bytes) / c.dram_stream
+        summed = (memory.output + matrix.m * matrix.n * matrix.out_bytes) * planes / c.dram_stream
         return Block(
             grid=grid,
             resident=order.resident,

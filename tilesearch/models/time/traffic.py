@@ -7,7 +7,7 @@ where the bytes touched in between are below what L2 holds (`l2_reach`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 import numpy as np
@@ -67,6 +67,11 @@ class Memory:
     output: Values
     least: Values
     most: Values
+
+    def of_planes(self, planes: Values) -> Memory:
+        """The bytes of `planes` products like this one."""
+        moved = ("reads", "writes", "output", "least", "most")
+        return replace(self, **{name: getattr(self, name) * planes for name in moved})
 
 
 def order_of(launch: Launch, matrix: Matrix, constants: Constants) -> Order:
