@@ -68,7 +68,7 @@ def test_devices(cli):
 @pytest.mark.parametrize(("disagree", "status"), [([], 0), ([{"row": 3, "expected": 1, "got": 2}], 1)])
 def test_verify(cli, monkeypatch, disagree, status):
     answer = VerifyAnswer(kind="occupancy", rows=4, agree=3, skipped=0, disagree=disagree, stats={"mape": 0.1})
-    monkeypatch.setattr("tilesearch.api.verify", lambda kind, files: answer, raising=False)
+    monkeypatch.setattr("tilesearch.api.verify", lambda kind, files, device: answer, raising=False)
     monkeypatch.setattr("tilesearch.api.VERIFY_KINDS", ("occupancy",), raising=False)
     done = cli("verify", "occupancy", "rows.json")
     assert done.status == status

@@ -1,12 +1,18 @@
 """What is written of measurements can be read again."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.measure.made import GPU, answer, measurements
 from tilesearch.answers.measured import CalibrateAnswer
+from tilesearch.api.check import check
 from tilesearch.api.context import make
 from tilesearch.api.solve import solve_problem
+from tilesearch.api.verify import VERIFY_KINDS, verify
+from tilesearch.api.verify.times.cases import cases_of
 from tilesearch.api.verify.times.read import read_times
+from tilesearch.api.verify.times.rows import Timed
 from tilesearch.api.verify.times.verify import verify_times
 from tilesearch.errors import InputError
 from tilesearch.measure.calibrate import answer_of
@@ -18,6 +24,7 @@ from tilesearch.models.time import Constants, constants_of
 from tilesearch.specs.devices import load_device
 from tilesearch.specs.ops import Attention, Gemm, Reduction
 
+DATA = Path(__file__).resolve().parents[1] / "data" / "times_gemm.csv.gz"
 OPS = {
     "gemm": (Gemm(m=1024, n=2048, k=512, dtype="bf16"), "tma"),
     "batched": (Gemm(batch=4, m=256, n=256, k=512, dtype="fp16"), "pointer"),
@@ -38,6 +45,74 @@ def test_tuned_tiles_are_read_by_verify(tmp_path, name):
     assert dict(rows[0].tile) == made.rows[0].tile.as_dict()
     stats = verify_times([file]).stats
     assert stats["mape"] == pytest.approx(made.mean_error, rel=0.01)
+
+
+@pytest.fixture
+def tuned(tmp_path):
+    """A table of five tiles that were tuned on a card of the user's, and the card's file."""
+    card, file = tmp_path / "mine.toml", tmp_path / "tuned.csv"
+    write_device(calibrated(GPU)[1], card)
+    made = answer(*OPS["gemm"])
+    write([made.model_copy(update={"device": "mine"})], file)
+    return file, card
+
+
+def test_a_table_of_a_card_of_ones_own(tuned):
+    file, card = tuned
+    with pytest.raises(InputError, match="the device mine is not known: give its file"):
+        verify("times", [file])
+    stats = verify("times", [file], card).stats
+    assert set(stats["kinds"]) == {"tune_gemm_tma on mine"}
+    rows = [row for row in read_times([file]) if isinstance(row, Timed)]
+    kernel = {"language": "triton", "version": "3.6", "variant": "tma"}
+    checked = [check(OPS["gemm"][0], card, dict(row.tile), kernel=kernel).metrics.time_us for row in rows]
+    off = [abs(time / row.time_us - 1) for row, time in zip(rows, checked, strict=True)]
+    assert stats["mape"] == pytest.approx(sum(off) / len(off), rel=1e-3)
+    assert stats["mape"] != pytest.approx(verify("times", [shipped(file)]).stats["mape"], rel=1e-3)
+
+
+def shipped(file):
+    """The same table, measured on the H200."""
+    other = file.with_name("h200.csv")
+    other.write_text(file.read_text().replace(",mine,", ",h200,"))
+    return other
+
+
+def test_rows_of_another_device_are_named(tuned):
+    file, card = tuned
+    both = verify("times", [file, shipped(file)], str(card))
+    assert (both.agree, both.skipped) == (5, 5)
+    assert any("measured on h200, not on mine" in note for note in both.notes)
+    with pytest.raises(InputError, match="nothing can be compared: measured on mine, not on h200"):
+        verify("times", [file], "H200")
+    assert verify("times", [shipped(file)], "H200").stats == verify("times", [shipped(file)]).stats
+
+
+def test_folds_are_of_the_shipped_constants(tuned):
+    """A file under a shipped name judges by its own constants, also the shapes that the fit had seen."""
+    _, card = tuned
+    card.write_text(card.read_text().replace('name = "mine"', 'name = "h200"'))
+    (case, *_), _ = cases_of([DATA], load_device(card))
+    (own, *_), _ = cases_of([DATA])
+    assert own.seen
+    assert own.fair != own.constants
+    assert not case.seen
+    assert case.fair == constants_of(load_device(card))
+
+
+@pytest.mark.parametrize("kind", set(VERIFY_KINDS) - {"times"})
+def test_other_kinds_take_no_device(kind):
+    with pytest.raises(InputError, match=f"device: verify {kind} takes no device"):
+        verify(kind, ["absent.json"], "h200")
+
+
+def test_the_option(cli, tuned):
+    file, card = tuned
+    assert "tune_gemm_tma on mine" in cli("verify", "times", file, "--device", card).out
+    assert "--device: unknown device 'nodevice'" in cli("verify", "times", file, "--device", "nodevice").err
+    refused = cli("verify", "occupancy", file, "--device", card)
+    assert refused.status == 2
+    assert refused.err.startswith("error: --device: verify occupancy takes no device")
 
 
 def test_a_file_that_cannot_be_written(tmp_path):

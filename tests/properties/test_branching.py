@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import tilesearch as ts
 from tilesearch.api import branching
 from tilesearch.api.context import make, model_of
+from tilesearch.api.solve import solve_problem
 from tilesearch.api.timing import timing_of
-from tilesearch.engines.base import Request
+from tilesearch.engines.base import Deadline, Request
 from tilesearch.rules.columns import read_rows
 
 KERNELS = [
@@ -127,25 +128,82 @@ def test_rules_on_times_hold_in_a_search():
     assert [c.tile for c in found.candidates] == [c.tile for c in listed.candidates]
 
 
-def test_two_thousand_million_candidates():
-    """Too many to list: the best is proved, or what the time limit left open is said."""
-    powers = [16, 32, 64, 128, 256, 512]
-    space = {
-        "block_m": powers,
-        "block_n": powers,
-        "block_k": powers,
-        "num_stages": list(range(1, 13)),
-        "num_warps": [1, 2, 4, 8, 16, 32],
-        "group_m": list(range(1, 2049)),
-        "split_k": list(range(1, 65)),
-    }
-    op, kernel = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16"), {"language": "triton", "variant": "split_k"}
-    answer = ts.solve(op, "h200", kernel=kernel, space=space, rank="time", time_limit_s=2)
+POWERS = [16, 32, 64, 128, 256, 512]
+LARGE = {
+    "block_m": POWERS,
+    "block_n": POWERS,
+    "block_k": POWERS,
+    "num_stages": list(range(1, 13)),
+    "num_warps": [1, 2, 4, 8, 16, 32],
+    "group_m": list(range(1, 2049)),
+    "split_k": list(range(1, 65)),
+}
+"""The 2.0e9 candidates of docs/time.md."""
+
+
+def solved_after(listings, **changed):
+    """The answer for `LARGE` with a limit that comes after so many listings, and how many there were."""
+    kernel = {"language": "triton", "variant": "split_k"}
+    asked = {"kernel": kernel, "space": LARGE | changed, "search": {"rank": "time"}}
+    problem = make(ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16"), "h200", **asked)
+    deadline, made, listed = Deadline(), [], branching._Search.listed
+
+    def counted(search, domains):
+        made.append(domains)
+        found = listed(search, domains)
+        deadline.interrupted = len(made) >= listings
+        return found
+
+    with patch.object(branching._Search, "listed", counted):
+        return solve_problem(problem, deadline=deadline), len(made)
+
+
+def check_open(answer):
+    """Too many to list: a tile is there, and what the limit left open is said."""
     assert answer.space.cartesian > 2e9
-    assert not answer.complete
-    assert answer.status in ("optimal", "feasible")
-    assert answer.proved_optimal == (answer.gap == 0)
-    assert 0 <= answer.gap < 0.2
+    assert (answer.status, answer.complete, answer.proved_optimal) == ("feasible", False, False)
+    assert answer.gap > 0
     assert answer.best.metrics.time_us == pytest.approx(answer.bound_us * (1 + answer.gap), rel=1e-6)
-    assert answer.elapsed_s < 6
     assert any("branch and bound" in note for note in answer.notes)
+
+
+def test_two_thousand_million_candidates():
+    """The work of two seconds proves the best to a fifth, and none is done after the limit."""
+    answer, listings = solved_after(100)
+    assert listings == 100
+    check_open(answer)
+    assert answer.gap < 0.2
+
+
+def test_one_listing_is_enough_for_a_tile():
+    answer, listings = solved_after(1)
+    assert listings == 1
+    check_open(answer)
+    assert answer.gap < 1
+
+
+def test_a_limit_that_has_passed_leaves_a_tile():
+    kernel = {"language": "triton", "variant": "split_k"}
+    op = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
+    check_open(ts.solve(op, "h200", kernel=kernel, space=LARGE, rank="time", time_limit_s=1e-9))
+
+
+def test_a_tile_is_there_where_the_grid_holds_none():
+    """No power of two among them: the grid's fitting candidates are left out by a rule."""
+    _, model = problem_of(ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16"), KERNELS[3], LARGE)
+    grid = branching._thinned(model.domains, branching.LEAF)
+    assert np.prod([len(values) for values in grid.values()]) <= branching.LEAF
+    ruled = [f"{name} != {value}" for name in ("group_m", "split_k") for value in grid[name]]
+    problem = make(ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16"), "h200", kernel=KERNELS[3], space=LARGE, rules=ruled)
+    request = Request(model_of(problem))
+    tiles = branching._Search(request, timing_of(problem, request.model)).some()
+    assert len(tiles) == 1
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=50, unique=True), st.integers(1, 60))
+def test_thinned_values(values, number):
+    found = branching._spread(values, number)
+    assert set(found) <= set(values)
+    assert 1 <= len(found) <= max(number, 1)
+    if number > 1:
+        assert {min(values), max(values)} <= set(found)

@@ -1,8 +1,9 @@
 """rank = "time" on sets too large to list: branch and bound on the time model's own lower bounds.
 
-Boxes of the tile space wait in order of the least time that any of their tiles can have (`models.time.least`). The
-first one is cut in two, or listed and timed where it is small; a box that cannot beat the tiles in hand is dropped.
-What remains open when a limit ends the search gives the proved gap.
+A thinned grid of the space is timed before all else, so that something is in hand whenever the search ends. Boxes of
+the tile space wait in order of the least time that any of their tiles can have (`models.time.least`). The first one is
+cut in two, or listed and timed where it is small; a box that cannot beat the tiles in hand is dropped. What remains
+open when a limit ends the search gives the proved gap.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ LISTED = 400_000
 """Most fitting tiles that are timed one and all; above it, boxes are searched."""
 
 LEAF = 1 << 16
-"""Candidates of a box that is listed and not cut further."""
+"""Candidates of a box that is listed and not cut further, and of the grid that is timed first."""
 
 _FACTS = ("wgmma", "tma", "narrow", "producer", "persistent", "stream", "second")
 _METRICS = ("grid", "blocks_per_sm")
@@ -57,11 +58,20 @@ class _Hand:
     tiles: Tiles
     keys: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     timed: int = 0
+    first: frozenset[tuple[int, ...]] = frozenset()
+
+    def start(self, tiles: Tiles, keys: NDArray[np.int64]) -> None:
+        """Take in the first tiles. A box holds them once more; there they count no second time."""
+        self.add(tiles, keys)
+        self.first = frozenset(map(tuple, self.tiles.tolist()))
 
     def add(self, tiles: Tiles, keys: NDArray[np.int64]) -> None:
         """Take in tiles with their times in whole picoseconds."""
         self.timed += len(tiles)
-        self.tiles, self.keys = np.concatenate([self.tiles, tiles]), np.concatenate([self.keys, keys])
+        near = keys <= self.limit
+        tiles, keys = tiles[near], keys[near]
+        new = np.array([tuple(tile) not in self.first for tile in tiles.tolist()], dtype=bool)
+        self.tiles, self.keys = np.concatenate([self.tiles, tiles[new]]), np.concatenate([self.keys, keys[new]])
         near = self.keys <= self.limit
         self.tiles, self.keys = self.tiles[near], self.keys[near]
 
@@ -90,9 +100,8 @@ def fastest(request: Request, timing: Timing, top: int, keep: Keep | None = None
     `keep` says which tiles pass users' rules on times. The outcome is OPTIMAL where no open box could hold a better
     tile, FEASIBLE where a limit came first.
     """
-    model = request.model
-    hand = _Hand(top, empty_tiles(model))
-    search = _Search(request, timing)
+    hand = _Hand(top, empty_tiles(request.model))
+    search = _Search(request, timing, keep)
     boxes: list[tuple[float, int, int, Domains]] = []
     number = count()
 
@@ -101,7 +110,9 @@ def fastest(request: Request, timing: Timing, top: int, keep: Keep | None = None
         if least is not None:
             heapq.heappush(boxes, (least, prod(map(len, domains.values())), next(number), domains))
 
-    put(model.domains)
+    put(request.model.domains)
+    if boxes:
+        hand.start(*search.timed(search.some()))
     while boxes and int(boxes[0][0] * _PICO) <= hand.limit:
         if request.deadline.expired:
             break
@@ -114,10 +125,7 @@ def fastest(request: Request, timing: Timing, top: int, keep: Keep | None = None
         if not complete:
             heapq.heappush(boxes, (least, size, next(number), domains))
             break
-        times = timing.of(model, tile_columns(model, tiles)) if len(tiles) else None
-        if times is not None:
-            kept = np.ones(len(tiles), dtype=bool) if keep is None else keep(tiles, times)
-            hand.add(tiles[kept], times.picoseconds[kept])
+        hand.add(*search.timed(tiles))
         request.report(f"{hand.timed} tiles timed, {len(boxes)} boxes open", 0.0)
     return _answer(hand, boxes)
 
@@ -145,10 +153,10 @@ def _answer(hand: _Hand, boxes: Sequence[tuple[float, int, int, Domains]]) -> tu
 
 
 class _Search:
-    """Boxes of one question: whether anything can fit, the least time, and the list."""
+    """Boxes of one question: whether anything can fit, the least time, the list and its times."""
 
-    def __init__(self, request: Request, timing: Timing) -> None:
-        self.request, self.timing = request, timing
+    def __init__(self, request: Request, timing: Timing, keep: Keep | None = None) -> None:
+        self.request, self.timing, self.keep = request, timing, keep
         self.model: Model = request.model
         self.trees = {name: self.model.facts[name] for name in _FACTS if name in self.model.facts}
         for name in _METRICS:
@@ -173,6 +181,44 @@ class _Search:
         model = self.model.with_domains({name: tuple(values) for name, values in domains.items()})
         outcome = engine("vector").enumerate(replace(self.request, model=model, attribute=False, progress=None))
         return outcome.tiles, outcome.listed
+
+    def some(self) -> Tiles:
+        """Tiles that fit, from a thinned grid of the whole space; any one tile where none of the grid fits."""
+        tiles, _ = self.listed(_thinned(self.model.domains, LEAF))
+        if len(tiles):
+            return tiles
+        try:
+            return engine("vector").first(replace(self.request, attribute=False, progress=None)).tiles
+        except UnsupportedError:
+            return tiles
+
+    def timed(self, tiles: Tiles) -> tuple[Tiles, NDArray[np.int64]]:
+        """Those of `tiles` that pass the users' rules on times, with their times in whole picoseconds."""
+        times = self.timing.of(self.model, tile_columns(self.model, tiles)) if len(tiles) else None
+        if times is None:
+            return tiles[:0], np.empty(0, dtype=np.int64)
+        kept = np.ones(len(tiles), dtype=bool) if self.keep is None else self.keep(tiles, times)
+        return tiles[kept], times.picoseconds[kept]
+
+
+def _thinned(domains: Domains, most: int) -> Domains:
+    """At most `most` candidates spread over the space: of each variable its ends and values in equal ratios."""
+    counts = {name: len(values) for name, values in domains.items()}
+    while prod(counts.values()) > most and max(counts.values()) > 1:
+        widest = max(counts, key=lambda name: counts[name])
+        counts[widest] = (counts[widest] + 1) // 2
+    return {name: _spread(values, counts[name]) for name, values in domains.items()}
+
+
+def _spread(values: Sequence[int], number: int) -> Sequence[int]:
+    """At most `number` of `values`, in equal ratios from the least to the largest."""
+    if number >= len(values):
+        return values
+    ordered = np.sort(np.asarray(values, dtype=np.int64))
+    logs = np.log(np.maximum(ordered, 1))
+    places = np.searchsorted(logs, np.linspace(logs[0], logs[-1], number)).clip(max=len(values) - 1)
+    found: list[int] = ordered[np.unique(places)].tolist()
+    return found
 
 
 def _halves(domains: Domains) -> list[Domains]:

@@ -7,9 +7,11 @@ users, and compares.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tilesearch.answers import VerifyAnswer
+from tilesearch.api.context import DeviceLike, resolve_device
 from tilesearch.api.verify.ascend import verify_schedules, verify_tasks
 from tilesearch.api.verify.carver import verify_carver
 from tilesearch.api.verify.cases import verify_cases
@@ -21,6 +23,7 @@ from tilesearch.api.verify.occupancy import verify_occupancy
 from tilesearch.api.verify.spaces import verify_spaces
 from tilesearch.api.verify.times.verify import verify_times
 from tilesearch.errors import InputError, Issue, suggest
+from tilesearch.specs.devices import Device
 
 VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
     "ascend-schedules": verify_schedules,
@@ -37,10 +40,15 @@ VERIFY_KINDS: dict[str, Callable[[list[Path]], VerifyAnswer]] = {
 }
 """Kind to replay: the one place where a new kind is registered."""
 
+DEVICE_KINDS: dict[str, Callable[[list[Path], Device], VerifyAnswer]] = {"times": verify_times}
+"""Kinds whose rows can be judged by a device that the caller gives."""
 
-def verify(kind: str, files: Sequence[str | Path]) -> VerifyAnswer:
+
+def verify(kind: str, files: Sequence[str | Path], device: DeviceLike | None = None) -> VerifyAnswer:
     """Replay `files` of one kind.
 
+    `device`, a name or a file, judges the rows that were measured on the device of that name; others are skipped. Only
+    `DEVICE_KINDS` take one.
     The answer counts the rows that agree, those skipped with the reason in its notes, and lists the others.
     Raises `InputError` for an unknown kind and for files that do not hold what the kind needs.
     """
@@ -48,4 +56,17 @@ def verify(kind: str, files: Sequence[str | Path]) -> VerifyAnswer:
         raise InputError(Issue(f"unknown kind {kind!r}", "kind", hint=suggest(kind, list(VERIFY_KINDS))))
     if not files:
         raise InputError(Issue("no file was given", "files"))
-    return VERIFY_KINDS[kind]([Path(file) for file in files])
+    paths = [Path(file) for file in files]
+    if device is None:
+        return VERIFY_KINDS[kind](paths)
+    if kind not in DEVICE_KINDS:
+        hint = f"only rows of {', '.join(DEVICE_KINDS)} are judged by a device that is given"
+        raise InputError(Issue(f"verify {kind} takes no device", "device", hint=hint))
+    return DEVICE_KINDS[kind](paths, _device(device))
+
+
+def _device(device: DeviceLike) -> Device:
+    try:
+        return resolve_device(device)
+    except InputError as error:
+        raise InputError([i if i.where or i.source else replace(i, where="device") for i in error.issues]) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,10 @@ def verify(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="What the files hold: occupancy, carver, …")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of reference data or measurements.")],
     output: Output,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="NAME|FILE", help="times: judge the rows of this device, by its constants."),
+    ] = None,
 ) -> Reply:
     """Replay reference data or your measurements."""
     from tilesearch.api import VERIFY_KINDS
@@ -25,6 +30,10 @@ def verify(
 
     if kind not in VERIFY_KINDS:
         raise InputError(Issue(f"unknown kind {kind!r}", "KIND", hint=suggest(kind, list(VERIFY_KINDS))))
-    with progress(f"verifying {kind}", output.quiet):
-        answer = replay(kind, files)
+    try:
+        with progress(f"verifying {kind}", output.quiet):
+            answer = replay(kind, files, device)
+    except InputError as error:
+        named = [replace(i, where="--device") if i.where == "device" and not i.source else i for i in error.issues]
+        raise type(error)(named) from None
     return Reply(verify_report(answer), 1 if answer.disagree else 0)

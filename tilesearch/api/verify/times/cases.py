@@ -17,11 +17,12 @@ from tilesearch.api.verify.times.read import read_times
 from tilesearch.api.verify.times.rows import DEVICE, Timed
 from tilesearch.errors import InputError
 from tilesearch.models.time import Constants, Launch, launch_of
+from tilesearch.models.time.folds import constants_without, seen
 from tilesearch.models.time.model import classes_of
 from tilesearch.program import lower
 from tilesearch.rules.columns import ColumnEvaluator, value_columns
 from tilesearch.rules.model import Model
-from tilesearch.specs.devices import load_device
+from tilesearch.specs.devices import Device, list_devices, load_device
 
 __all__ = ["DEVICE", "Case", "cases_of"]
 
@@ -47,9 +48,26 @@ class Case:
         assert self.timing.constants is not None
         return self.timing.constants
 
+    @property
+    def seen(self) -> bool:
+        """Whether the constants were fitted to times of this shape: those of a file that a user gives were not."""
+        device = self.timing.device
+        fitted = device.name in list_devices() and device == load_device(device.name)
+        return fitted and seen(device.name, self.rows[0].shape)
 
-def cases_of(files: list[Path]) -> tuple[list[Case], list[Skipped]]:
-    """The cases in `files`, and the rows that are left out. Raises `InputError` for what is no tile of its kernel."""
+    @property
+    def fair(self) -> Constants:
+        """Constants that had not seen the shape."""
+        if not self.seen:
+            return self.constants
+        return constants_without(self.constants, self.timing.device.name, self.rows[0].shape)
+
+
+def cases_of(files: list[Path], device: Device | None = None) -> tuple[list[Case], list[Skipped]]:
+    """The cases in `files`, and the rows that are left out. Raises `InputError` for what is no tile of its kernel.
+
+    A `device` that is given judges the rows that name it, and no others.
+    """
     groups: dict[str, list[Timed]] = {}
     skipped: list[Skipped] = []
     for row in read_times(files):
@@ -59,7 +77,7 @@ def cases_of(files: list[Path]) -> tuple[list[Case], list[Skipped]]:
             groups.setdefault(row.problem, []).append(row)
     cases = []
     for rows in groups.values():
-        case = _case(rows)
+        case = _case(rows, device)
         if isinstance(case, Case):
             cases.append(case)
         else:
@@ -67,13 +85,26 @@ def cases_of(files: list[Path]) -> tuple[list[Case], list[Skipped]]:
     return cases, skipped
 
 
-def _case(rows: list[Timed]) -> Case | str:
+def _device(name: str, given: Device | None) -> Device | str:
+    """The device that judges rows of the device `name`, or the reason why none does."""
+    if given is not None and given.name == name:
+        return given
+    try:
+        device: Device | None = load_device(name)
+    except InputError:
+        device = None
+    if given is None:
+        return device or f"the device {name} is not known: give its file (--device FILE)"
+    same = device is not None and device.name == given.name
+    return given if same else f"measured on {name}, not on {given.name}"
+
+
+def _case(rows: list[Timed], given: Device | None) -> Case | str:
     """The case of rows of one problem, or the reason why there are no times to compare them with."""
     first = rows[0]
-    try:
-        device = load_device(first.device)
-    except InputError:
-        return f"the device {first.device} is not known"
+    device = _device(first.device, given)
+    if isinstance(device, str):
+        return device
     problem = make(first.build_op or first.op, device, kernel=first.kernel)
     model = model_of(problem)
     timing = timing_of(problem, model)

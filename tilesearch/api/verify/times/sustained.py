@@ -9,7 +9,7 @@ import numpy as np
 from tilesearch.api.verify.times.cases import DEVICE, Case
 from tilesearch.api.verify.times.score import Values
 from tilesearch.models.time.power import Power, power_of, sustained_us
-from tilesearch.specs.devices import load_device
+from tilesearch.specs.devices import Device, load_device
 
 REST_US, REST_POWER = 60.0, 1.0
 """Between two launches stood a flush of L2: 256 MiB written at 4.7 TB/s, taken to draw the whole limit."""
@@ -28,9 +28,11 @@ def sustained(
     return rows
 
 
-def sustained_stats(cases: Sequence[Case], times: Sequence[Values]) -> dict[str, float] | None:
+def sustained_stats(
+    cases: Sequence[Case], times: Sequence[Values], device: Device | None = None
+) -> dict[str, float] | None:
     """Mean errors of the sustained time, and of the cool one taken for it; None where no row can say."""
-    power = power_of(load_device(DEVICE))
+    power = power_of(device or load_device(DEVICE))
     rows = [] if power is None else sustained(cases, times, power)
     if not rows:
         return None

@@ -15,22 +15,23 @@ from tilesearch.api.verify.times.score import Pool, Values, errors, pools, ranki
 from tilesearch.api.verify.times.sustained import sustained_stats
 from tilesearch.errors import InputError, Issue
 from tilesearch.models.time import predict
-from tilesearch.models.time.folds import constants_without, seen
+from tilesearch.specs.devices import Device
 
 RANKINGS = ("time", "carver", "traffic", "random")
 NEAR = 0.1
 
 
-def verify_times(files: list[Path]) -> VerifyAnswer:
+def verify_times(files: list[Path], device: Device | None = None) -> VerifyAnswer:
     """Rank the measured configurations of each shape, and compare predicted with measured times. Only reports.
 
     stats, over all rows and again by kind under ``kinds``: for each ranking `topN` (geometric mean over shapes of
     the best time over the best among the first N; rows that tie are drawn at random) and `topN_worst`; `mape`,
     `median_ape`, `coverage_80` and `coverage_90` over rows with a cool measurement; `within_10`: rows predicted
     within 10 % of the best, their median number and the worst shape's loss. ``sustained``: mean error of the time
-    back to back, where it was measured, and that of the cool prediction taken for it.
+    back to back, where it was measured, and that of the cool prediction taken for it. `device` judges the rows that
+    name it, by its own constants; rows of other devices are skipped.
     """
-    cases, skipped = cases_of(files)
+    cases, skipped = cases_of(files, device)
     tally = Tally("times")
     for row in skipped:
         tally.skip(row.place, row.reason)
@@ -49,11 +50,11 @@ def verify_times(files: list[Path]) -> VerifyAnswer:
         )
         for kind in kinds
     }
-    hot = sustained_stats(cases, times)
+    hot = sustained_stats(cases, times, device)
     if hot is not None:
         tally.stats["sustained"] = hot
     answer = tally.answer()
-    known = len({row.shape for case in cases for row in case.rows if seen(row.device, row.shape)})
+    known = len({row.shape for case in cases if case.seen for row in case.rows})
     answer.notes.append(
         f"{known} shapes had a part in fitting the constants: each is judged by constants of a fit that left it out"
     )
@@ -65,11 +66,7 @@ def verify_times(files: list[Path]) -> VerifyAnswer:
 
 def predicted(cases: Sequence[Case]) -> list[Values]:
     """Predicted times in us of every row, by constants that had not seen its shape."""
-    result = []
-    for case in cases:
-        fair = constants_without(case.constants, case.timing.device.name, case.rows[0].shape)
-        result.append(predict(case.launch, fair).time_us)
-    return result
+    return [predict(case.launch, case.fair).time_us for case in cases]
 
 
 Judged = tuple[str, float, float, bool, bool]
