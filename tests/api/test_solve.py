@@ -154,3 +154,15 @@ def test_a_large_space_by_time_counts_what_is_not_known(tmp_path):
     answer = ts.solve(op, device, kernel="triton", space={"group_m": list(range(1, 2000))}, rank="time", top=1)
     assert answer.status == "unknown"
     assert answer.counts.unknown
+
+
+def test_a_solver_that_cannot_list_for_times_ranks_by_carver_and_says_so():
+    space = {"block_m": list(range(16, 513, 16)), "block_n": list(range(16, 513, 16)), "block_k": [32, 64]}
+    space |= {"num_stages": list(range(1, 9)), "num_warps": [4, 8]}
+    op = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
+    answer = ts.solve(op, "h200", kernel="triton", engine="cpsat", space=space, top=3)
+    assert (answer.rank, answer.status) == ("carver", "optimal")
+    assert any("cpsat cannot list 32768 candidates" in note for note in answer.notes)
+    assert ts.solve(op, "h200", kernel="triton", space=space, top=3).rank == "time"
+    with pytest.raises(ts.TilesearchError, match="times need the list"):
+        ts.solve(op, "h200", kernel="triton", engine="cpsat", space=space, rank="time")

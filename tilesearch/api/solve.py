@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilesearch.answers import Counts, SolveAnswer, SpaceSummary
+from tilesearch.answers import Candidate, Counts, SolveAnswer, SpaceSummary
 from tilesearch.api.branching import LISTED, Proof, fastest, size_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.api.ranking import Ranked, breaks_soft, candidates, rank_keys, rank_tiles, tile_columns, timed
@@ -63,7 +63,7 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
     """`solve` for a problem that is ready. A `deadline` of the caller's may be interrupted while it runs."""
     deadline = deadline or Deadline(problem.search.time_limit_s)
     built = model_of(problem)
-    timing, rank = timing_of(problem, built), rank_of(problem)
+    timing, (rank, said) = timing_of(problem, built), _rank(problem, built)
     filters = Filters(problem, built)
     require_times(filters, timing, problem.rules.extra)
     by_time = rank == "time" and "time" not in built.keys
@@ -86,11 +86,6 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
     else:
         ranked = rank_tiles(built, outcome.tiles, key, problem.search.top, outcome.listed)
         shown = timing.of(built, tile_columns(built, ranked.tiles))
-    listed = candidates(built, ranked, problem.search.allow_soft)
-    if key is not None and rank not in RANKS:
-        keys = rank_keys(built, ranked.tiles, key).tolist()
-        listed = [c.model_copy(update={"key": value}) for c, value in zip(listed, keys, strict=True)]
-    listed = [c.model_copy(update={"metrics": timed(c.metrics, shown, i)}) for i, c in enumerate(listed)]
     status = _status(built, outcome)
     return SolveAnswer(
         problem=problem.name,
@@ -107,16 +102,38 @@ def solve_problem(problem: Problem, progress: Progress | None = None, deadline: 
         complete=outcome.listed and status in (Status.COMPLETE, Status.INFEASIBLE),
         proved_optimal=status in (Status.COMPLETE, Status.OPTIMAL),
         elapsed_s=round(deadline.elapsed, 6),
-        candidates=listed,
+        candidates=_listed(problem, built, ranked, shown, key if rank not in RANKS else None),
         bound_us=None if proof is None else proof.bound_us,
         gap=None if proof is None else proof.gap,
         notes=[
             *built.notes,
+            *said,
             *outcome.notes,
-            *_notes(problem, built, outcome, timing),
+            *_notes(problem, built, outcome, timing, rank),
             *([f"the first takes {timing.story(shown, 0)}"] if shown is not None and rank == "time" else []),
         ],
     )
+
+
+def _rank(problem: Problem, model: Model) -> tuple[str, list[str]]:
+    """What the tiles are ranked by; with a note where a solver that was asked for cannot list them for their times."""
+    rank, engine, size = rank_of(problem), problem.search.engine, cartesian(model.domains)
+    by_default = problem.search.rank is None and rank == "time" and "time" not in model.keys
+    if by_default and size > LIST_LIMIT.get(engine, size):
+        other = exact_rank_of(problem)
+        return other, [f"ranked by {other}: {engine} cannot list {size} candidates, as times need; vector can"]
+    return rank, []
+
+
+def _listed(
+    problem: Problem, model: Model, ranked: Ranked, shown: Times | None, written: Expr | None
+) -> list[Candidate]:
+    """What the answer lists: metrics, times, and the value of a ranking that was written out."""
+    listed = candidates(model, ranked, problem.search.allow_soft)
+    if written is not None:
+        keys = rank_keys(model, ranked.tiles, written).tolist()
+        listed = [c.model_copy(update={"key": value}) for c, value in zip(listed, keys, strict=True)]
+    return [c.model_copy(update={"metrics": timed(c.metrics, shown, i)}) for i, c in enumerate(listed)]
 
 
 def _search(
@@ -291,13 +308,13 @@ def _counts(model: Model, outcome: Outcome) -> Counts:
     )
 
 
-def _notes(problem: Problem, model: Model, outcome: Outcome, timing: Timing) -> list[str]:
+def _notes(problem: Problem, model: Model, outcome: Outcome, timing: Timing, rank: str) -> list[str]:
     notes = [f"{rule.id} is not judged: {rule.unknown}" for rule in model.undecided]
     if outcome.soft and not problem.search.allow_soft:
         notes.append(f"{outcome.soft} tiles break only soft rules and are left out; --allow-soft lists them")
     notes += [f"{m.name}: {m.reason}" for m in model.metrics.values() if m.expr is None]
     notes += timing.notes()
-    if rank_of(problem) == "carver" and "carver" in model.keys:
+    if rank == "carver" and "carver" in model.keys:
         notes.append(
             "carver: (traffic_bytes + 1) x waves of the launch; TileLang's carver itself, with its own tiles and "
             "residency, is tilesearch.models.carver"
