@@ -61,6 +61,7 @@ class PortAnswer(Record):
     target: Judged = Field(alias="to")
     tile: Tile
     broken: list[RuleReport]
+    rank: str
     best: list[Candidate]
 
 
