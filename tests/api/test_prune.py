@@ -281,3 +281,8 @@ def test_times_are_shown_with_their_strength():
     row = next(csv.DictReader(render(prune_report(answer), Format.CSV).splitlines()))
     assert float(row["time_us"]) == predicted
     assert int(row["traffic_bytes"]) == answer.kept[0].metrics.traffic_bytes
+
+
+def test_a_misspelt_knob_is_named():
+    with pytest.raises(InputError, match=r"block_m: is required and absent \('BLOK_M' is no name of it\)"):
+        ts.prune([{"BLOK_M": 128, "BLOCK_N": 64, "BLOCK_K": 64}], ts.Gemm(m=512, n=512, k=512), "h200")
