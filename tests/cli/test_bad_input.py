@@ -216,3 +216,13 @@ def test_names_offered_for_a_rule_are_those_of_metrics_too(cli, problem):
     assert "block_m" in done.err
     assert "traffic_bytes" in done.err
     assert "BLOCK_M" not in done.err
+
+
+def test_a_card_without_a_clock_is_not_ranked_by_time_and_the_reason_names_the_key(cli, problem, tmp_path):
+    facts = 'l2_bytes = "unknown"\nhbm_bytes = "unknown"\ninterconnect = "unknown"\n'
+    head = 'name = "card"\ninherits = "cc90"\nsm_count = 100\n'
+    (tmp_path / "card.toml").write_text(head + facts + '[bandwidth]\ntheoretical = "unknown"\n')
+    file = problem({'"h200"': '"card.toml"'}, '[kernel]\nlanguage = "triton"\n')
+    done = cli("solve", file, "--rank", "time")
+    assert done.status == 2
+    assert "the boost clock ([clocks] boost) is not known" in done.err
