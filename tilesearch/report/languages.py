@@ -50,7 +50,7 @@ def _prune_document(answer: PruneAnswer, subject: str, said: Sequence[str]) -> D
     return Document().add(
         Text(header, strong=True),
         Text(subject),
-        Table(columns, kept),
+        Table(columns, kept, f"kept, ranked by {answer.rank}"),
         Listing("dropped", dropped),
         Text(f"and {more} more; --format json lists all" if more else "", note=True),
         notes(said),
