@@ -67,4 +67,4 @@ def suggest(word: str, allowed: Sequence[str]) -> str:
     if close:
         return f"did you mean {lowered[close[0]]!r}?"
     shown = ", ".join(sorted(allowed)[:40])
-    return f"allowed: {shown}"
+    return f"allowed: {shown}{', …' if len(allowed) > 40 else ''}"

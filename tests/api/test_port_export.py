@@ -13,7 +13,7 @@ SMALL = {"block_m": 32, "block_n": 32, "block_k": 32, "num_stages": 2, "num_warp
 
 def test_port_says_what_breaks_and_what_fits():
     answer = ts.port(CONFIG, GEMM, "h100_sxm", "rtx4090", top=3)
-    assert list(answer.model_dump()) == ["from", "to", "tile", "broken", "best"]
+    assert list(answer.model_dump()) == ["from", "to", "tile", "broken", "rank", "best"]
     assert (answer.origin.verdict, answer.target.verdict) == ("fits", "infeasible")
     assert [r.id for r in answer.broken] == ["C1.shared_memory"]
     assert "147456 B > 101376 B" in answer.broken[0].detail
@@ -27,7 +27,9 @@ def test_port_to_a_device_without_the_hardware_or_without_residency():
     answer = ts.port(CONFIG, GEMM, "h200", "a100_80gb", kernel=tma)
     assert "C3.tma" in [r.id for r in answer.broken]
     assert answer.best
-    assert ts.port(CONFIG, GEMM, "h200", "mi300x").best[0].metrics.waves is None
+    bare = ts.port(CONFIG, GEMM, "h200", "mi300x")
+    assert (bare.best[0].metrics.waves, bare.rank) == (None, "traffic")
+    assert ts.port(CONFIG, GEMM, "a100_80gb", "h200").rank == "time"
     assert ts.port(CONFIG, GEMM, "h200", "b200").target.verdict == "fits"
 
 

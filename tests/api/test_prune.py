@@ -149,8 +149,9 @@ def test_a_device_without_residency_is_ranked_by_traffic_and_says_so():
 
 def test_notes_stand_only_where_there_are_any():
     kernel = {"language": "triton", "version": "3.6"}
-    assert list(ts.prune([GOOD], GEMM, "h200", kernel=kernel).model_dump()) == ["kept", "rejected"]
-    assert list(ts.prune([GOOD], GEMM, "a100_80gb", kernel=kernel).model_dump()) == ["kept", "rejected", "notes"]
+    assert list(ts.prune([GOOD], GEMM, "h200", kernel=kernel).model_dump()) == ["rank", "kept", "rejected"]
+    noted = ts.prune([GOOD], GEMM, "a100_80gb", kernel=kernel)
+    assert list(noted.model_dump()) == ["rank", "kept", "rejected", "notes"]
 
 
 def test_a_register_cap_is_kept_to():
@@ -281,3 +282,15 @@ def test_times_are_shown_with_their_strength():
     row = next(csv.DictReader(render(prune_report(answer), Format.CSV).splitlines()))
     assert float(row["time_us"]) == predicted
     assert int(row["traffic_bytes"]) == answer.kept[0].metrics.traffic_bytes
+
+
+def test_a_misspelt_knob_is_named():
+    with pytest.raises(InputError, match=r"block_m: is required and absent \('BLOK_M' is no name of it\)"):
+        ts.prune([{"BLOK_M": 128, "BLOCK_N": 64, "BLOCK_K": 64}], ts.Gemm(m=512, n=512, k=512), "h200")
+
+
+def test_an_answer_says_what_ranked_it():
+    assert ts.prune([GOOD], GEMM, "h200").rank == "time"
+    assert ts.prune([GOOD], GEMM, "a100_80gb").rank == "carver"
+    assert ts.prune([GOOD], GEMM, "mi300x").rank == "traffic"
+    assert "kept, ranked by carver" in render(prune_report(ts.prune([GOOD], GEMM, "a100_80gb")), Format.TABLE)

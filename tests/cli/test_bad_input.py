@@ -182,3 +182,47 @@ def test_a_ranking_that_the_device_does_not_allow(cli, problem):
     done = cli("solve", problem({"h200": "cc90"}))
     assert done.status == 2
     assert "sm_count is not known" in done.err
+
+
+def test_a_key_that_is_no_heirloom_is_missed_in_the_file_itself(cli, problem, tmp_path):
+    (tmp_path / "card.toml").write_text('inherits = "cc90"\nsm_count = 100\n')
+    done = cli("solve", problem({'"h200"': '"card.toml"'}))
+    assert done.status == 2
+    assert re.search(r"^error: card\.toml: name: is required and absent", done.err, re.M)
+    assert '[bandwidth] with theoretical = "unknown"' in done.err
+
+
+def test_without_a_device_the_message_says_how_to_give_one(cli, problem):
+    done = cli("solve", problem({'device = "h200"': ""}))
+    assert done.status == 2
+    assert 'device: is required and absent (device = "h200" above the first table, or --device h200' in done.err
+    assert cli("solve", problem({'device = "h200"': ""}), "--device", "a100").status == 0
+
+
+def test_port_names_its_devices_itself(cli, problem):
+    config = '{"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "num_warps": 8, "num_stages": 2}'
+    file = problem({'device = "h200"': ""}, '[kernel]\nlanguage = "triton"\n')
+    done = cli("port", file, "--config", config, "--from", "h200", "--to", "rtx4090")
+    assert (done.status, done.err) == (0, "")
+    assert "the best on rtx4090, ranked by carver" in done.out
+    done = cli("port", file, "--config", config, "--from", "h2O0", "--to", "rtx4090")
+    assert done.status == 2
+    assert "error: --from: unknown device 'h2O0'" in done.err
+
+
+def test_names_offered_for_a_rule_are_those_of_metrics_too(cli, problem):
+    done = cli("solve", problem(), "--rule", "zzzzzz >= 1")
+    assert done.status == 2
+    assert "block_m" in done.err
+    assert "traffic_bytes" in done.err
+    assert "BLOCK_M" not in done.err
+
+
+def test_a_card_without_a_clock_is_not_ranked_by_time_and_the_reason_names_the_key(cli, problem, tmp_path):
+    facts = 'l2_bytes = "unknown"\nhbm_bytes = "unknown"\ninterconnect = "unknown"\n'
+    head = 'name = "card"\ninherits = "cc90"\nsm_count = 100\n'
+    (tmp_path / "card.toml").write_text(head + facts + '[bandwidth]\ntheoretical = "unknown"\n')
+    file = problem({'"h200"': '"card.toml"'}, '[kernel]\nlanguage = "triton"\n')
+    done = cli("solve", file, "--rank", "time")
+    assert done.status == 2
+    assert "the boost clock ([clocks] boost) is not known" in done.err

@@ -30,8 +30,12 @@ class Rejected(Record):
 
 
 class PruneAnswer(Record):
-    """Configurations that run, best first, and the others with the reasons. `notes` stand only where there are any."""
+    """Configurations that run, best first by `rank`, and the others with the reasons.
 
+    `notes` stand only where there are any.
+    """
+
+    rank: str
     kept: list[Kept]
     rejected: list[Rejected]
     notes: list[str] = Field(default_factory=list, exclude_if=is_empty)
@@ -61,6 +65,7 @@ class PortAnswer(Record):
     target: Judged = Field(alias="to")
     tile: Tile
     broken: list[RuleReport]
+    rank: str
     best: list[Candidate]
 
 

@@ -97,6 +97,7 @@ def prune_table(table: ConfigTable, problem: Problem, top: int | None = None, al
     """
     kept, rejected, faults = [], [], []
     notes: dict[str, None] = {}
+    rank = ""
     for m, configs in table.rows.items():
         part = problem if m is None else _with_m(problem, m)
         try:
@@ -109,12 +110,13 @@ def prune_table(table: ConfigTable, problem: Problem, top: int | None = None, al
             rejected += [Rejected.model_construct(config=config, violations=[UNREADABLE]) for config in configs]
             notes |= dict.fromkeys(f"{UNREADABLE}: {issue}" for issue in issues)
             continue
+        rank = answer.rank
         kept += answer.kept
         rejected += answer.rejected
         notes |= dict.fromkeys(answer.notes)
     if faults and all(item.violations == [UNREADABLE] for item in rejected) and not kept:
         raise InputError(faults)
-    return PruneAnswer.model_construct(kept=kept, rejected=rejected, notes=list(notes))
+    return PruneAnswer.model_construct(rank=rank, kept=kept, rejected=rejected, notes=list(notes))
 
 
 def _with_m(problem: Problem, m: int) -> Problem:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from tilesearch.errors import InputError, Issue
@@ -141,7 +142,8 @@ def tile_of(model: Model, config: Any, where: str) -> dict[str, int]:
         if value is None and len(variable.domain) == 1:
             value = variable.domain[0]
         if value is None:
-            issues.append(Issue("is required and absent", f"{where}.{variable.name}", hint="it has no default"))
+            hint = _misspelt(config, where, variable.name) or "it has no default"
+            issues.append(Issue("is required and absent", f"{where}.{variable.name}", hint=hint))
         elif value or 0 in variable.universe:
             tile[variable.name] = value
         elif variable.name in _LENIENT:
@@ -151,3 +153,10 @@ def tile_of(model: Model, config: Any, where: str) -> dict[str, int]:
     if issues:
         raise InputError(issues)
     return tile
+
+
+def _misspelt(config: Any, where: str, wanted: str) -> str:
+    """What to say of a name in the configuration that is no knob, but nearly the one that is wanted."""
+    unread = {variable_name(str(name)): str(name) for name, _ in _pairs(config, where)}
+    near = get_close_matches(wanted, [name for name in unread if name not in TILE_VARIABLES], n=1, cutoff=0.8)
+    return f"{unread[near[0]]!r} is no name of it" if near else ""

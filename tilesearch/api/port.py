@@ -12,6 +12,7 @@ from tilesearch.api.configurations import options_of, tile_of
 from tilesearch.api.context import DeviceLike, KernelLike, make, model_of
 from tilesearch.api.preference import pipelined_first
 from tilesearch.api.solve import rankable
+from tilesearch.api.timing import rank_of
 from tilesearch.errors import InputError
 from tilesearch.kernels.base import language_data
 from tilesearch.rules.model import Model
@@ -40,7 +41,7 @@ def port(
     `config` is written as for `prune`; `kernel` defaults to Triton. `broken` lists the rules that the tile
     breaks on the second device with their numbers, soft ones included, and what the device has no hardware
     for; ``target.nearest`` are the nearest tiles that fit. `best` are the `top` tiles of the language's own
-    space there, by the problem's rank (or by traffic, where residency is not known), ties going to pipelined
+    space there, by `rank`: the problem's (or traffic, where residency is not known), ties going to pipelined
     tiles; where the device has no such variant of the kernel, of the one that takes its place.
     """
     search = {"top": top, **({} if rank is None else {"rank": rank})}
@@ -56,6 +57,7 @@ def port_problem(config: Any, source: Problem, target: Problem) -> PortAnswer:
     if source.kernel.language == "triton":
         source, target = _capped(source, config), _capped(target, config)
     notes: list[str] = []
+    rank = rank_of(target)
     before = _judged(source, check_problem(source, tile))
     after, broken = _on_target(target, tile)
     stand_in = _stand_in(target, broken)
@@ -65,10 +67,10 @@ def port_problem(config: Any, source: Problem, target: Problem) -> PortAnswer:
         if problem is not target:
             notes.append(f"best is of the variant {problem.kernel.variant}, which takes the place of the one asked for")
         ranked, said = rankable(model, problem)
-        best = pipelined_first(ranked)
+        rank, best = rank_of(ranked), pipelined_first(ranked)
         notes += [*said, *(note for note in model.notes if note not in after.notes)]
     after = after.model_copy(update={"notes": [*after.notes, *notes]})
-    return PortAnswer(origin=before, target=after, tile=Tile(**tile), broken=broken, best=best)
+    return PortAnswer(origin=before, target=after, tile=Tile(**tile), broken=broken, rank=rank, best=best)
 
 
 def _capped(problem: Problem, config: Any) -> Problem:

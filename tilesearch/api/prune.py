@@ -75,6 +75,7 @@ def prune_problem(
     kept = [i for i in batch.order() if allow_soft or batch.verdict(i) == "fits"]
     chosen = set(kept)
     return PruneAnswer.model_construct(
+        rank=batch.rank,
         kept=[
             Kept.model_construct(config=listed[i], verdict=batch.verdict(i), metrics=batch.metrics(i))
             for i in kept[:top]
@@ -162,6 +163,7 @@ class _Batch:
             raise InputError([replace(issue, source=issue.source or problem.source) for issue in issues])
         self.notes += [f"{UNREADABLE}: {issue}" for issue in issues]
         self.groups = self._grouped(problem, tiles)
+        self.rank = rank_of(self.groups[0].problem if self.groups else problem)
         timing = timing_of(problem, base)
         weak = timing.notes() if rank_of(problem) == "time" and not timing.validated else []
         self._say([*base.notes, *weak])

@@ -50,7 +50,7 @@ def _prune_document(answer: PruneAnswer, subject: str, said: Sequence[str]) -> D
     return Document().add(
         Text(header, strong=True),
         Text(subject),
-        Table(columns, kept),
+        Table(columns, kept, f"kept, ranked by {answer.rank}"),
         Listing("dropped", dropped),
         Text(f"and {more} more; --format json lists all" if more else "", note=True),
         notes(said),
@@ -139,7 +139,7 @@ def _port_document(answer: PortAnswer, subject: str, said: Sequence[str]) -> Doc
         Text(subject),
         Listing("broken", [f"{r.id}{'' if r.hard else ' (soft)'}: {r.detail}" for r in answer.broken]),
         Listing("nearest that fit", [nearest_text(near) for near in answer.target.nearest], numbered=True),
-        Table(columns, rows, f"the best on {answer.target.device}"),
+        Table(columns, rows, f"the best on {answer.target.device}, ranked by {answer.rank}"),
         Text(ties, note=True),
         notes(said),
     )

@@ -33,6 +33,7 @@ from tilesearch.rules.expr import (
     negate,
     select,
 )
+from tilesearch.specs.kernels import ALIASES
 
 MAX_LENGTH = 20_000
 _MAX_UNDEFINED_GRID = 4_000_000
@@ -220,7 +221,10 @@ class _Reader:
     def _name(self, node: ast.Name) -> Value:
         if node.id in self.names:
             return self.names[node.id]
-        raise _RefusedError(f"there is no {node.id!r}", suggest(node.id, list(self.names)))
+        hint = suggest(node.id, list(self.names))
+        if not hint.startswith("did you mean"):  # other spellings of a variable would crowd out the metrics
+            hint = suggest(node.id, [name for name in self.names if name.islower() and name not in ALIASES])
+        raise _RefusedError(f"there is no {node.id!r}", hint)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):

@@ -106,6 +106,9 @@ def _domain(value: Any) -> tuple[int, ...]:
 Domain = Annotated[tuple[int, ...], BeforeValidator(_domain)]
 
 
+_NO_DEVICE = 'device = "h200" above the first table, or --device h200; `tilesearch devices list` has the names'
+
+
 class ProblemFile(BaseModel):
     """The top level of a problem file. `op` is checked by the operator's own model, as is each of `ops`."""
 
@@ -178,7 +181,7 @@ def make_problem(data: Mapping[str, Any], source: str = "", base: Path | None = 
         data = {**data, "space": canonical_space(data["space"], source, issues, warp_of(device))}
     spec = find_issues(ProblemFile, data, source)
     if isinstance(spec, list):
-        issues += spec
+        issues += [replace(i, hint=_NO_DEVICE) if i.where == "device" and "device" not in data else i for i in spec]
     op = _operator(data, source, issues)
     issues += unread
     if issues or isinstance(spec, list) or op is None or device is None:

@@ -6,8 +6,10 @@ reader or of pydantic through: what is wrong comes out as one `InputError` of `I
 
 from __future__ import annotations
 
+import gzip
 import json
 import tomllib
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -63,17 +65,21 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def load_text(path: str | Path, language: str) -> str:
-    """The text of a file that holds `language`. Raises `InputError` for one that is absent or no text."""
+    """The text of a file that holds `language`, compressed by gzip or not.
+
+    Raises `InputError` for one that is absent or no text.
+    """
     source = str(path)
     try:
-        text = Path(path).read_bytes().decode("utf-8")
+        raw = Path(path).read_bytes()
+        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
     except FileNotFoundError:
         raise InputError(Issue("no such file", source=source)) from None
     except IsADirectoryError:
         raise InputError(Issue(f"is a directory, a {language} file is wanted", source=source)) from None
     except UnicodeDecodeError:
         raise InputError(Issue(f"is not a text file (UTF-8), a {language} file is wanted", source=source)) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(Issue(f"cannot be read: {reason}", source=source)) from None
     return text.removeprefix("\ufeff")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tilesearch.cli.command import Reply, command
 from tilesearch.cli.problem import ProblemOptions, language_hints
 from tilesearch.errors import InputError, Issue
+
+if TYPE_CHECKING:
+    from tilesearch.specs.devices import Device
 
 _STATUS = {"fits": 0, "spills": 0, "infeasible": 1, "unknown": 3}
 
@@ -25,15 +29,24 @@ def port(
     from tilesearch.api.port import port_problem
     from tilesearch.report.languages import port_report
     from tilesearch.report.words import subject
-    from tilesearch.specs.devices import load_device
 
-    with given.opened() as problem:
-        source = problem.replace(device=load_device(origin))
-        moved = problem.replace(device=load_device(target))
+    devices = _named(origin, "--from"), _named(target, "--to")
+    with replace(given, device=given.device or origin).opened() as problem:
+        source, moved = (problem.replace(device=device) for device in devices)
         answer = port_problem(config_of(config), source, moved)
         about = subject(problem.op.model_dump(exclude_none=True), moved.device.name, problem.kernel.language)
         hints = language_hints(problem)
     return Reply(port_report(answer, about, hints), _STATUS[answer.target.verdict])
+
+
+def _named(name: str, option: str) -> Device:
+    """The device that an option names. Raises `InputError`, with the option where no file is at fault."""
+    from tilesearch.specs.devices import load_device
+
+    try:
+        return load_device(name)
+    except InputError as error:
+        raise InputError([i if i.source else replace(i, where=i.where or option) for i in error.issues]) from None
 
 
 def config_of(text: str) -> Any:

@@ -101,7 +101,8 @@ def constants_of(device: Device) -> Constants | str:
         return f"no time model for {device.name}: its constants describe NVIDIA GPUs"
     sms, clock = device.sm_count.value, device.clocks.get("boost")
     if sms is None or clock is None or clock.value is None:
-        return f"no time model for {device.name}: sm_count or the boost clock is not known"
+        lacking = "sm_count" if sms is None else "the boost clock ([clocks] boost)"
+        return f"no time model for {device.name}: {lacking} is not known"
     wrong = _wrong(device)
     if wrong:
         return f"no time model for {device.name}: {wrong}"

@@ -139,7 +139,8 @@ def _with_inherited(path: Path, seen: tuple[Path, ...]) -> tuple[dict[str, Any],
                 owners[name] = source if entry in value else base_owners.get(name, base_owners[key])
         else:
             merged[key] = value
-    return merged, base_owners | owners
+    inherited = {key: owner for key, owner in base_owners.items() if key not in _OWN_KEYS}
+    return merged, inherited | owners
 
 
 def _surviving_policies(policies: object, child: Mapping[str, Any]) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, model_validator
 
@@ -113,6 +113,8 @@ class Roof(_Calibrated):
 
 class Bandwidth(_Calibrated):
     """The bandwidth of the device's main memory."""
+
+    absent_hint: ClassVar[str] = 'write a table [bandwidth] with theoretical = "unknown" if it is not known'
 
     theoretical: BytesPerSecond
     note: StrictStr = ""
