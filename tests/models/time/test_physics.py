@@ -165,3 +165,11 @@ def test_a_batch_moves_the_bytes_of_all_its_planes():
     )
     assert (four.dram_bytes, four.l2_bytes) == (4 * one.dram_bytes, 4 * one.l2_bytes)
     assert four.dram_bytes == 4 * 2 * 1024 * 512 * 2
+
+
+@pytest.mark.parametrize("name", ["a100_80gb", "rtx4090"])
+def test_mma_reaches_the_roof_where_there_is_nothing_wider(name):
+    op = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
+    best = ts.solve(op, name, kernel="triton", rank="time", top=1).best.metrics.time_us
+    bound = 2 * 4096**3 / load_device(name).roofs["tensor_core.fp16"].theoretical.value * 1e6
+    assert bound < best < 1.6 * bound

@@ -15,6 +15,7 @@ from typing import Literal
 
 from tilesearch.specs.devices import Device, NvidiaDevice, load_device
 from tilesearch.specs.devices.quantities import Quantity
+from tilesearch.specs.instructions import instructions_for
 
 Strength = Literal["calibrated", "datasheet only"]
 
@@ -165,6 +166,8 @@ def _transferred(device: NvidiaDevice, sms: float, clock: float) -> dict[str, fl
     table = _table()
     share: Mapping[str, float | str] = table["share"]
     kept = {name: float(value) for name, value in table["kept"].items()}
+    if all(found.family == "mma" for found in instructions_for(device, "fp16", "fp32")):
+        kept["mma_share"] = 1.0  # the roof is that of mma itself where there is nothing wider
     return kept | {
         "l2_to_sm": float(share["l2_to_sm"]) * float(share["l2_bytes_per_cycle"]) * sms * clock * 1e-9,
         "dram_stream": float(share["dram_stream"]) * float(bandwidth) * 1e-9,
