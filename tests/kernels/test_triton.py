@@ -132,3 +132,16 @@ def test_loads_through_registers_do_not_add_to_an_accumulator_in_tensor_memory()
     tile = {"block_m": 128, "block_n": 256, "block_k": 128, "num_stages": 1, "num_warps": 4}
     assert check(device="b200", tile=tile, version="3.9").verdict == "fits"
     assert check(device="b200", tile={**tile, "block_m": 256, "block_k": 64}, version="3.9").verdict == "spills"
+
+
+def test_rows_without_divisibility_hints_are_said():
+    notes = ts.solve(ts.Gemm(m=512, n=3333, k=1024, dtype="fp16"), "h200", kernel="triton", top=1).notes
+    said = [note for note in notes if "does not divide" in note]
+    assert said == [
+        "b has rows of 3333 elements, which 16 does not divide: Triton loads them one by one, and through registers, "
+        "so that stages hide nothing; rows padded to 3344 mend it"
+    ]
+    kernel = {"language": "triton", "variant": "tma"}
+    for n, k in ((3344, 1024), (3336, 1024)):
+        notes = ts.solve(ts.Gemm(m=512, n=n, k=k, dtype="fp16"), "h200", kernel=kernel, top=1).notes
+        assert not any("does not divide" in note for note in notes)

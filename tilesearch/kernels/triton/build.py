@@ -192,6 +192,7 @@ def _matrix(frame: Frame) -> Model:
     memory = _tensor_memory(frame, path, tile)
     model = frame.model(matmul.shared_bytes(product), registers, shape, kernel.persistent, memory, shares)
     notes = () if program.kind in _MEASURED else (f"{program.kind}: judged as the matrix product that it lowers to",)
+    notes = (*notes, *matmul.narrow_notes(product))
     facts = {**model.facts, **matmul.facts(product)}
     return _with_evidence(frame, replace(model, remarks=path.remarks, notes=notes, facts=facts), "matrix", variant)
 

@@ -131,6 +131,22 @@ def facts(product: Product) -> dict[str, Expr]:
     }
 
 
+def narrow_notes(product: Product) -> tuple[str, ...]:
+    """A note for each operand that is loaded an element at a time: what its rows lack, and what mends it."""
+    notes = []
+    for item in product.operands:
+        if item.hinted:
+            continue
+        extent, divisor = product.program.tensor(item.name).axes[-1].extent, product.compiler.number("hint_divisor")
+        padded = -(-extent // divisor) * divisor
+        stages = "" if item.asynchronous else ", and through registers, so that stages hide nothing"
+        notes.append(
+            f"{item.name} has rows of {extent} elements, which {divisor} does not divide: Triton loads them one by "
+            f"one{stages}; rows padded to {padded} mend it"
+        )
+    return tuple(notes)
+
+
 def _simt_bytes(product: Product) -> Expr:
     """Without a matrix instruction each operand is staged as fp32 in turn, whatever num_stages says."""
     return maximum(*(item.elements * 4 for item in product.operands))
