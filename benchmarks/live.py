@@ -24,6 +24,20 @@ class Record:
         self.rows.append(row)
         self.write()
 
+    def take(self, label: str, measure: Any, summary: Any, line: Any) -> float:
+        """Add what `measure` returns and print its line; a failure is printed, and does not end the run. Seconds."""
+        start = time.perf_counter()
+        try:
+            row = measure()
+        except Exception as error:
+            print(f"{label}: {type(error).__name__}: {error}", flush=True)
+            return 0.0
+        self.rows.append(row)
+        self.summary = summary(self.rows)
+        self.write()
+        print(line(row), flush=True)
+        return time.perf_counter() - start
+
     def finish(self, summary: dict[str, Any]) -> None:
         self.summary = summary
         self.write()

@@ -222,21 +222,16 @@ def main() -> None:
             if deadline - time.perf_counter() < longest + 10:
                 print(f"{shape}: left out", flush=True)
                 continue
-            start = time.perf_counter()
-            key = tuple(extent % 16 == 0 for extent in shape)
-            try:
+
+            def measure(shape: tuple[int, int, int] = shape) -> dict[str, Any]:
+                key = tuple(extent % 16 == 0 for extent in shape)
                 if key not in seconds:
                     seconds[key], failed, wall = compile_grid(pool, shape, options, 90)
                     print(f"  compiled in {wall:.1f} s wall, {sum(seconds[key].values()):.0f} s of processes; "
                           f"{len(failed)} failed {failed[:1]}", flush=True)  # fmt: skip
-                row = one_shape(timer, made, Problem(torch, shape), options, seconds[key])
-            except Exception as error:
-                print(f"{shape}: {type(error).__name__}: {error}", flush=True)
-                continue
-            longest = max(longest, time.perf_counter() - start)
-            record.add(row)
-            record.summary = summary(record.rows)
-            print(line(row), flush=True)
+                return one_shape(timer, made, Problem(torch, shape), options, seconds[key])
+
+            longest = max(longest, record.take(str(shape), measure, summary, line))
     record.about["after"] = state()
     record.finish(summary(record.rows))
     for name, figures in record.summary.items():

@@ -21,6 +21,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -264,16 +265,8 @@ def main() -> None:
                 if run.left() < longest + 15:
                     print(f"{variant} {shape}: left out, {run.left():.0f} s left", flush=True)
                     continue
-                start = time.perf_counter()
-                try:
-                    row = one_shape(run, shape, variant)
-                except Exception as error:
-                    print(f"{variant} {shape}: {type(error).__name__}: {error}", flush=True)
-                    continue
-                longest = max(longest, time.perf_counter() - start)
-                record.add(row)
-                record.summary = summary(record.rows)
-                print(line(row), flush=True)
+                measure = partial(one_shape, run, shape, variant)
+                longest = max(longest, record.take(f"{variant} {shape}", measure, summary, line))
     record.about["after"] = state()
     record.finish(summary(record.rows))
     for variant, figures in record.summary.items():

@@ -59,7 +59,7 @@ class OwnBench(Bench):
 
     def program(self, source: Source) -> Any:
         if source.path not in self._programs:
-            self._programs[source.path] = OwnProgram(source.op, self._tiles[source.path])  # type: ignore[assignment]
+            self._programs[source.path] = OwnProgram(source.op, self._tiles[source.path])
         return self._programs[source.path]
 
     def task(self, place: int, source: Source, cache: str) -> Task:

@@ -1,10 +1,6 @@
-"""Running the command line in this process, on problem files made for a test."""
-
-from dataclasses import dataclass
+"""Problem files made for a test."""
 
 import pytest
-
-from tilesearch.cli import run
 
 GEMM = """
 device = "h200"
@@ -15,27 +11,6 @@ n = 1024
 k = 1024
 dtype = "fp16"
 """
-
-
-@dataclass
-class Done:
-    status: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def cli(capsys, monkeypatch, tmp_path):
-    """Run a command line in an empty directory; its exit status, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def call(*arguments):
-        status = run([str(a) for a in arguments])
-        captured = capsys.readouterr()
-        return Done(status, captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture

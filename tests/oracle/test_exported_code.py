@@ -3,11 +3,11 @@
 import pytest
 
 import tilesearch as ts
+from tilesearch.measure.program import inputs_of, load
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton", reason="the triton extra is not installed")
 
-from tilesearch.measure.program import inputs_of, load  # noqa: E402
 
 VERSION = ".".join(triton.__version__.split(".")[:2])
 GEMM = ts.Gemm(m=4096, n=4096, k=4096, dtype="fp16")
@@ -37,28 +37,6 @@ CASES = [
     (WINDOW, "pointer", {"block_m": 64, "block_n": 64, "num_warps": 4, "num_stages": 3}),
     (PROMPT, "pointer", {"block_m": 128, "block_n": 64, "num_warps": 8, "num_stages": 3}),
 ]
-
-
-class Driver:
-    """An H200 as far as Triton's compiler asks for one."""
-
-    def get_current_device(self):
-        return 0
-
-    def get_current_stream(self, device):
-        return 0
-
-    def get_current_target(self):
-        from triton.backends.compiler import GPUTarget
-
-        return GPUTarget("cuda", 90, 32)
-
-
-@pytest.fixture
-def no_gpu(monkeypatch):
-    if not hasattr(triton.runtime.driver, "_active"):
-        pytest.skip("this Triton chooses its driver otherwise")
-    monkeypatch.setattr(triton.runtime.driver, "_active", Driver())
 
 
 @pytest.mark.usefixtures("no_gpu")

@@ -11,7 +11,7 @@ from typing import Any
 from tilesearch.errors import InputError, TilesearchError
 from tilesearch.kernels.export import export
 from tilesearch.measure.compile import Source
-from tilesearch.measure.program import WRONG, Exported, Inputs, inputs_of, load, relative_error
+from tilesearch.measure.program import WRONG, Inputs, Program, inputs_of, load, relative_error
 from tilesearch.measure.timer import Reading, Timer
 from tilesearch.specs.problems import Problem
 
@@ -41,7 +41,7 @@ class Bench:
     timer: Timer
     _inputs: Inputs | None = field(default=None, init=False, repr=False)
     _wanted: Any = field(default=None, init=False, repr=False)
-    _programs: dict[Path, Exported] = field(default_factory=dict, init=False, repr=False)
+    _programs: dict[Path, Program] = field(default_factory=dict, init=False, repr=False)
     best_us: float = field(default=float("inf"), init=False)
 
     def write(self, tiles: Sequence[Mapping[str, int]]) -> list[Source]:
@@ -66,7 +66,7 @@ class Bench:
             self._wanted = self._inputs.wanted()
         return self._inputs
 
-    def program(self, source: Source) -> Exported:
+    def program(self, source: Source) -> Program:
         """The module, loaded once."""
         if source.path not in self._programs:
             self._programs[source.path] = load(source.path)

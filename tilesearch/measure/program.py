@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from tilesearch.errors import InputError, Issue
 from tilesearch.kernels.export.text import torch_type
@@ -45,6 +45,16 @@ class _Watched:
             return self.last
 
         return call
+
+
+class Program(Protocol):
+    """Something that can be run on inputs, and then says what the compiler made of it."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run it."""
+
+    def compiled(self) -> Compiled:
+        """What the last run ran."""
 
 
 @dataclass

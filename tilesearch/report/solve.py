@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from tilesearch.answers import Candidate, Counts, Metrics, SolveAnswer
 from tilesearch.report.base import Records, Report
@@ -67,87 +69,62 @@ def _is_ascend(answer: SolveAnswer) -> bool:
     return answer.kernel == "ascend"
 
 
-def _ascend_table(answer: SolveAnswer, varying: set[str], mixed: bool) -> Table:
-    columns = [
-        Column("#", right=True),
-        Column("tile"),
-        *([Column("verdict")] if mixed else []),
-        *([Column("key", right=True)] if answer.rank not in _KEYS else []),
-        Column("cycles", right=True),
-        Column("II", right=True, drop=1),
-        Column("stages", right=True, drop=5),
-        Column("L1 KB", right=True, drop=6),
-        Column("L0C KB", right=True, drop=7),
-        Column("UB KB", right=True, drop=8),
-        Column("traffic MB", right=True, drop=2),
-        Column("tiles", right=True, drop=9),
-        Column("rounds", right=True, drop=3),
-        Column("tail %", right=True, drop=4),
-    ]
-    rows = []
-    for c in answer.candidates:
-        m = c.metrics
-        rows.append(
-            [
-                f"{c.rank}{'=' if (c.tied or 1) > 1 else ' '}",
-                tile_text(c.tile, varying),
-                *([c.verdict] if mixed else []),
-                *([_key(answer, c)] if answer.rank not in _KEYS else []),
-                *(integer(value) for value in (m.cycles, m.ii, m.stages_needed)),
-                *(kilobytes(value) for value in (m.l1_bytes, m.l0c_bytes, m.ub_bytes)),
-                megabytes(m.traffic_bytes),
-                integer(m.grid),
-                integer(m.waves),
-                percent(m.tail_fill),
-            ]
-        )
-    return Table(columns, rows)
+Cell = tuple[Column, Callable[[Candidate], str]]
+"""A column and what stands in it for one candidate."""
 
 
-_LEVELS = (Column("L2 MB", right=True, drop=1), Column("DRAM MB", right=True, drop=2))
-"""Bytes from L2 into the SMs, and from DRAM into L2."""
+def _metric(name: str, title: str, show: Callable[[Any], str], drop: int = 0) -> Cell:
+    return Column(title, right=True, drop=drop), lambda c: show(getattr(c.metrics, name))
 
 
 def _table(answer: SolveAnswer) -> Table:
     varying = {name for name, domain in answer.space.variables.items() if len(domain) > 1}
-    timed = any(c.metrics.time_us is not None for c in answer.candidates)
     mixed = any(c.verdict != "fits" for c in answer.candidates)
-    if _is_ascend(answer):
-        return _ascend_table(answer, varying, mixed)
-    columns = [
-        Column("#", right=True),
-        Column("tile"),
-        *([Column("verdict")] if mixed else []),
-        *([Column("time us"), *_LEVELS] if timed else []),
-        Column("traffic MB", right=True, drop=9 if timed else 2),
-        Column("shared KB", right=True, drop=3),
-        Column("acc", right=True, drop=5),
-        Column("blocks/SM", drop=4),
-        Column("grid", right=True, drop=8),
-        Column("waves", right=True, drop=6),
-        Column("tail %", right=True, drop=7),
-        *([] if answer.rank == "time" else [Column("key", right=True, drop=1)]),
+    cells: list[Cell] = [
+        (Column("#", right=True), lambda c: f"{c.rank}{'=' if _shares(answer, c) else ' '}"),
+        (Column("tile"), lambda c: tile_text(c.tile, varying)),
+        *([(Column("verdict"), lambda c: str(c.verdict))] if mixed else []),
+        *(_ascend_cells(answer) if _is_ascend(answer) else _gpu_cells(answer)),
     ]
-    rows = []
-    for candidate in answer.candidates:
-        m = candidate.metrics
-        rows.append(
-            [
-                f"{candidate.rank}{'=' if _shares(answer, candidate) else ' '}",
-                tile_text(candidate.tile, varying),
-                *([candidate.verdict] if mixed else []),
-                *([microseconds(m), megabytes(m.l2_bytes), megabytes(m.dram_bytes)] if timed else []),
-                megabytes(m.traffic_bytes),
-                kilobytes(m.shared_bytes),
-                integer(m.accumulators_per_thread),
-                residency(m),
-                integer(m.grid),
-                integer(m.waves),
-                percent(m.tail_fill),
-                *([] if answer.rank == "time" else [_key(answer, candidate)]),
-            ]
-        )
-    return Table(columns, rows)
+    return Table([column for column, _ in cells], [[show(c) for _, show in cells] for c in answer.candidates])
+
+
+def _ascend_cells(answer: SolveAnswer) -> list[Cell]:
+    key: Cell = (Column("key", right=True), lambda c: _key(answer, c))
+    return [
+        *([] if answer.rank in _KEYS else [key]),
+        _metric("cycles", "cycles", integer),
+        _metric("ii", "II", integer, 1),
+        _metric("stages_needed", "stages", integer, 5),
+        _metric("l1_bytes", "L1 KB", kilobytes, 6),
+        _metric("l0c_bytes", "L0C KB", kilobytes, 7),
+        _metric("ub_bytes", "UB KB", kilobytes, 8),
+        _metric("traffic_bytes", "traffic MB", megabytes, 2),
+        _metric("grid", "tiles", integer, 9),
+        _metric("waves", "rounds", integer, 3),
+        _metric("tail_fill", "tail %", percent, 4),
+    ]
+
+
+def _gpu_cells(answer: SolveAnswer) -> list[Cell]:
+    timed = any(c.metrics.time_us is not None for c in answer.candidates)
+    key: Cell = (Column("key", right=True, drop=1), lambda c: _key(answer, c))
+    times: list[Cell] = [
+        (Column("time us"), lambda c: microseconds(c.metrics)),
+        _metric("l2_bytes", "L2 MB", megabytes, 1),  # from L2 into the SMs
+        _metric("dram_bytes", "DRAM MB", megabytes, 2),
+    ]
+    return [
+        *(times if timed else []),
+        _metric("traffic_bytes", "traffic MB", megabytes, 9 if timed else 2),
+        _metric("shared_bytes", "shared KB", kilobytes, 3),
+        _metric("accumulators_per_thread", "acc", integer, 5),
+        (Column("blocks/SM", drop=4), lambda c: residency(c.metrics)),
+        _metric("grid", "grid", integer, 8),
+        _metric("waves", "waves", integer, 6),
+        _metric("tail_fill", "tail %", percent, 7),
+        *([] if answer.rank == "time" else [key]),
+    ]
 
 
 def _key(answer: SolveAnswer, candidate: Candidate) -> str:

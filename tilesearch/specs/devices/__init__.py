@@ -1,7 +1,7 @@
 """Devices: limits and rates as data, with sources, and the files that hold them.
 
->>> load_device("H200").shared_per_block_optin.value
-232448
+>>> load_device("H200").name
+'h200'
 """
 
 from tilesearch.specs.devices.amd import AmdDevice

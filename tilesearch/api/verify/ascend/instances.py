@@ -124,28 +124,28 @@ class Recorded(BaseModel):
     solve_cpu_seconds: float | None = None
 
 
-class LoopRow(BaseModel):
+class _Row(BaseModel):
+    """What is known of an instance, whatever its kind."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: StrictStr | None = None
+    answer: Recorded = Recorded()
+    reference: Reference = Reference()
+
+
+class LoopRow(_Row):
     """A loop and what is known of it."""
 
-    model_config = ConfigDict(extra="ignore")
-
     kind: Literal["loop"]
-    id: StrictStr | None = None
     args: LoopArgs
-    answer: Recorded = Recorded()
-    reference: Reference = Reference()
 
 
-class LineRow(BaseModel):
+class LineRow(_Row):
     """A straight line and what is known of it."""
 
-    model_config = ConfigDict(extra="ignore")
-
     kind: Literal["line"]
-    id: StrictStr | None = None
     args: LineArgs
-    answer: Recorded = Recorded()
-    reference: Reference = Reference()
 
 
 def _pipes(mask: int) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tilesearch.errors import InputError
-from tilesearch.specs.devices import Device, load_device
+from tilesearch.specs.devices import Device, NvidiaDevice, list_devices, load_device
 
 _KNOWN_AS = (
     (r"rtx ?20|2080|t4|turing", "cc75"),
@@ -23,9 +23,6 @@ _KNOWN_AS = (
 )
 """Names in lower case without separators, and the device whose limits they share."""
 
-_BY_LIMIT = {101376: "cc86", 166912: "cc80", 232448: "cc90", 98304: "cc70"}
-"""For a report that gives only the bytes a block may have: a device with that limit."""
-
 
 def device_of(name: str, limit_bytes: int | None) -> Device | None:
     """The device of a report: by name, by architecture, by its limit; None where nothing is known of it."""
@@ -40,4 +37,13 @@ def device_of(name: str, limit_bytes: int | None) -> Device | None:
     for pattern, known in _KNOWN_AS:
         if re.search(pattern, plain):
             return load_device(known)
-    return load_device(_BY_LIMIT[limit_bytes]) if limit_bytes in _BY_LIMIT else None
+    return _with_limit(limit_bytes)
+
+
+def _with_limit(limit_bytes: int | None) -> Device | None:
+    """For a report that gives only the bytes a block may have: the oldest compute capability with that limit."""
+    for name in sorted((n for n in list_devices() if re.fullmatch(r"cc\d+", n)), key=lambda n: int(n[2:])):
+        device = load_device(name)
+        if isinstance(device, NvidiaDevice) and device.shared_per_block_optin.value == limit_bytes is not None:
+            return device
+    return None

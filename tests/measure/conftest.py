@@ -1,1 +1,0 @@
-from tests.cli.conftest import cli  # noqa: F401
