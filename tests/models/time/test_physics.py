@@ -173,3 +173,8 @@ def test_mma_reaches_the_roof_where_there_is_nothing_wider(name):
     best = ts.solve(op, name, kernel="triton", rank="time", top=1).best.metrics.time_us
     bound = 2 * 4096**3 / load_device(name).roofs["tensor_core.fp16"].theoretical.value * 1e6
     assert bound < best < 1.6 * bound
+
+
+@pytest.mark.parametrize(("name", "lanes"), [("h200", 128), ("a100_80gb", 64), ("rtx4090", 128), ("b200", 128)])
+def test_lanes_follow_from_the_device(name, lanes):
+    assert constants_of(load_device(name)).fp32_lanes == lanes

@@ -12,7 +12,6 @@ from tilesearch.models.time.traffic import Memory
 from tilesearch.program.form import Program
 
 _GROUP, _FRAGMENT, _K_BYTES, _WGMMA_M = 4, 16, 32, 64
-_LANES = 128  # fp32 lanes of an SM, whatever the vendor's name for its cores
 
 
 class Shape:
@@ -48,9 +47,9 @@ def attention_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]
     tensor = np.where(wgmma, np.maximum(tensor, k_steps * (m / _WGMMA_M) * c.wgmma_least / f), tensor)
     # Rows that two warpgroups share are reduced across both and their scores exchanged.
     copies = np.where(wgmma, np.maximum(1, warps * _FRAGMENT / m), 1)
-    scores = m * n * copies * (1 / c.special_rate + c.softmax_operations / _LANES)
+    scores = m * n * copies * (1 / c.special_rate + c.softmax_operations / c.fp32_lanes)
     # Every step scales the output that was accumulated so far.
-    softmax = (scores + m * shape.value * c.rescale_operations / _LANES) / f
+    softmax = (scores + m * shape.value * c.rescale_operations / c.fp32_lanes) / f
     overhead = c.loop_overhead * (warps / _GROUP) ** c.loop_warps
     tile = n * (shape.head + shape.value) * shape.size
     # Copies by pointers are issued by the warps that compute, 512 B an instruction.

@@ -31,6 +31,7 @@ class Constants:
     sms: float
     clock: float  # cycles a ns
     tensor_flops: float  # a cycle and SM, 16-bit operands
+    fp32_lanes: float
     launch_floor: float
     l2_to_sm: float
     dram_stream: float
@@ -120,7 +121,7 @@ def constants_of(device: Device) -> Constants | str:
     return Constants(sms=float(sms), clock=float(clock.value) * 1e-9, strength=strength, **found)
 
 
-_DIVISORS = ("mma_share", "norm_sm", "norm_chip")
+_DIVISORS = ("fp32_lanes", "mma_share", "norm_sm", "norm_chip")
 """Constants without a unit that times are divided by, or are exponents of."""
 
 
@@ -161,9 +162,12 @@ def _transferred(device: NvidiaDevice, sms: float, clock: float) -> dict[str, fl
     """Constants of a device that nobody measured: rates from its datasheet, the rest kept from a measured device."""
     bandwidth, l2 = device.bandwidth.theoretical.value, device.l2_bytes.value
     roof = device.roofs.get("tensor_core.fp16")
+    lanes = device.roofs.get("cuda_core.fp32")
     if bandwidth is None or l2 is None or roof is None or roof.theoretical.value is None:
         return f"no time model for {device.name}: bandwidth, l2_bytes or the roof tensor_core.fp16 is not known"
-    table = _table()
+    if lanes is None or lanes.theoretical.value is None:
+        return f"no time model for {device.name}: the roof cuda_core.fp32 is not known"
+    table, warp = _table(), float(device.warp_size.value or 1)
     share: Mapping[str, float | str] = table["share"]
     kept = {name: float(value) for name, value in table["kept"].items()}
     if all(found.family == "mma" for found in instructions_for(device, "fp16", "fp32")):
@@ -173,4 +177,5 @@ def _transferred(device: NvidiaDevice, sms: float, clock: float) -> dict[str, fl
         "dram_stream": float(share["dram_stream"]) * float(bandwidth) * 1e-9,
         "l2_reach": float(share["l2_reach"]) * float(l2),
         "tensor_flops": float(roof.theoretical.value) / (sms * clock),
+        "fp32_lanes": warp * round(float(lanes.theoretical.value) / (2 * sms * clock * warp)),
     }

@@ -13,7 +13,6 @@ from tilesearch.program.form import Program, Role
 from tilesearch.program.units import SPECIAL
 
 _WARP, _VECTOR = 32, 16  # threads of a warp; bytes of the widest load or store
-_LANES = 128  # fp32 lanes of an SM
 _ADDRESS = 4  # instructions of one load or store of a thread: address, mask, the access itself, its conversion
 
 
@@ -28,7 +27,7 @@ def elements_launch(launch: Launch, c: Constants) -> tuple[Block, Chip, Memory]:
     sizes = [(t.dtype.bits / 8, t.role is Role.OUTPUT) for t in program.tensors]
     accesses: Values = sum((np.ceil(each * size / _VECTOR) for size, _ in sizes), np.zeros_like(each))
     plain, special = _operations(program)
-    work = (threads * accesses * _ADDRESS + elements * plain) / _LANES + elements * special / c.special_rate
+    work = (threads * accesses * _ADDRESS + elements * plain) / c.fp32_lanes + elements * special / c.special_rate
     loaded = elements * sum(size for size, written in sizes if not written)
     latency = c.l2_latency + c.dram_latency + loaded / c.stage_rate
     issue = work / c.clock

@@ -17,7 +17,6 @@ _FRAGMENT_M, _FRAGMENT_N = 16, 8  # the accumulator of one mma, which is also a 
 _K_BYTES = 32  # of K that one matrix instruction consumes, of every operand type
 _WGMMA_M, _WGMMA_N = 64, 256  # rows of a wgmma, and its most columns
 _VECTOR = 16  # bytes that a thread stores at once where rows are aligned
-_LANES = 128  # fp32 lanes of an SM
 _TMA_LINE = 128  # bytes of a row of a TMA box with the widest swizzle
 _HELD_BACK = 65  # registers of a thread that stay in use beside what is spilled (ptxas, 255 - 190)
 
@@ -143,7 +142,7 @@ class _Step:
         Seen in times only (8 shapes of fp8, 4 of int8), which grow with the accumulators of the block; the compiler's
         reason is not known.
         """
-        added = self.m * self.n * self.c.serialised_8bit / _LANES
+        added = self.m * self.n * self.c.serialised_8bit / self.c.fp32_lanes
         return np.where(self._unpipelined_products(), added / self.c.clock, 0)
 
     def _out_of_bounds(self) -> Values:
